@@ -112,17 +112,15 @@ class AtCentre(Stage):
 class Source:
     """A fitted model with its draws, as the chain asks it."""
 
-    theta: Real[np.ndarray, "chain draw coordinate"]
+    shape: tuple[int, int]
+    """Chains and draws of each."""
+    theta: Callable[[], Real[np.ndarray, "chain draw coordinate"]]
+    """Gives the draws, when they are asked for."""
     predictor: Callable[[Observations], Predictor]
     """Prepares rows."""
     point: Callable[[Observations], Float[np.ndarray, "obs label"]]
     """Class log probabilities at the fitted point, up to a constant a row."""
     hidden_share: Callable[[Observations], np.ndarray]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Chains and draws of each."""
-        return self.theta.shape[0], self.theta.shape[1]
 
     def on(self, rows: Observations) -> SeenByModel:
         """Look at some rows."""
@@ -151,7 +149,7 @@ class SeenByModel:
         """What the model says."""
         if draws is None:
             return State(self.source.point(self.rows)[None])
-        theta = self.source.theta
+        theta = self.source.theta()
         said = self.predictor.at_all(theta.reshape(-1, theta.shape[2])[draws])
         return State(said.log_probabilities, said.log_density)
 
@@ -199,8 +197,8 @@ class Chain:
     """Whether the mean over the draws of the model is reported, and not its point."""
     is_centred: bool = True
     """Whether draws are moved to lie around what is reported."""
-    strays: StrayLabels | None = None
-    """Stray labels that centred draws know of; None: of none."""
+    strays: Callable[[], StrayLabels | None] | None = None
+    """Gives the stray labels that centred draws know of; None: they know of none."""
     memory: int = MEMORY
     """Bytes that arrays over draws may take."""
     own_draws: bool = True
@@ -273,7 +271,7 @@ class Chain:
         for rows in self._row_blocks(observations.n_obs):
             walk = self.on(observations.take(rows))
             for chain, some in enumerate(kept):
-                result[chain, :, rows[0] : rows[-1] + 1] = np.exp(walk.at(some).log_p)
+                result[chain][:, rows] = np.exp(walk.at(some).log_p)
         return result, thinning
 
     def summary(
@@ -323,8 +321,9 @@ class Chain:
         p, weights = np.exp(state.log_p), state.log_weights
         weights = None if weights is None else softmax(weights, axis=0)
         if self.is_centred and reported is not None:
-            strays = None if self.strays is None else self.strays.rates(len(p))
-            p = centred_draws(p, weights, reported, state.stretch, strays)
+            strays = None if self.strays is None else self.strays()
+            rates = None if strays is None else strays.rates(len(p))
+            p = centred_draws(p, weights, reported, state.stretch, rates)
         return p, weights, state
 
     def labels_near(self, rows: Observations) -> Float[np.ndarray, "obs label"]:

@@ -130,8 +130,7 @@ class Doubt(Protocol):
     def copies(self) -> Int[np.ndarray, "2 given"] | None:
         """Names of the labelled rows, and the index of each among the rows held out."""
 
-    @property
-    def strays(self) -> StrayLabels:
+    def strays(self) -> StrayLabels | None:
         """Stray labels by the rows held out."""
 
     def error(self, n_draws: int, seed: int) -> Stage:
@@ -204,7 +203,6 @@ class FittedModel(ABC):
         """Its own calibration by the share of missing cells, of a pool."""
         return None
 
-    @property
     def strays(self) -> StrayLabels | None:
         """Stray labels by rows held out, of a pool."""
         return None
@@ -215,17 +213,21 @@ class FittedModel(ABC):
 
     def chain_source(
         self,
-        log_posterior: Any,
+        log_posterior: Callable[[], Any],
         rows: Observations,
         draws: Draws | None,
         temperature: float,
         hidden_share: Callable[[Observations], np.ndarray],
     ) -> AnySource:
         """What the way of a class probability starts from; without draws, of one: the point."""
-        fitted = self.point(log_posterior)[None, None]
+
+        def theta() -> np.ndarray:
+            return self.point(log_posterior())[None, None] if draws is None else draws.theta
+
         return Source(
-            fitted if draws is None else draws.theta,
-            lambda new: self.predictor(log_posterior, new, temperature),
+            (1, 1) if draws is None else draws.theta.shape[:2],
+            theta,
+            lambda new: self.predictor(log_posterior(), new, temperature),
             lambda new: self.class_log_joint(new, temperature),
             hidden_share,
         )

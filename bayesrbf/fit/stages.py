@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -81,9 +82,16 @@ class ClassShares(Stage):
     """Class shares of training, of which every draw has its own."""
 
     calibration: Recalibration
-    moves: Float[np.ndarray, "draw label"]
-    """Log ratios of drawn shares to those of training."""
+    counts: Float[np.ndarray, " label"]
+    """Labelled rows of every class."""
+    n_draws: int
+    seed: int
     name = names.CLASS_SHARES
+
+    @cached_property
+    def moves(self) -> Float[np.ndarray, "draw label"]:
+        """Log ratios of drawn shares to those of training."""
+        return share_draws(self.counts, self.n_draws, np.random.default_rng([self.seed, 1]))
 
     def on(self, seen: Seen) -> Step:
         """Prepare some rows."""

@@ -28,7 +28,7 @@ from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
 from bayesrbf.fit.chain import Chain, Stage
 from bayesrbf.fit.model import Axes, Doubt, FittedModel, Replicates, drawn_labels, evenly
 from bayesrbf.fit.probabilities import PredictiveSummary
-from bayesrbf.fit.stages import Calibrated, ClassShares, FarRows, Prevalence, far_rows, share_draws
+from bayesrbf.fit.stages import Calibrated, ClassShares, FarRows, Prevalence, far_rows
 from bayesrbf.fit.updates import Update
 from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture.cells import Cells, cell_law, novelty
@@ -450,7 +450,7 @@ class FittedTable[M: FittedModel, D]:
         """The source, the stages in their order, and what is done over all draws."""
         model, seed, prevalence = self.model, self.table.seed, self.table.prevalence
         source = model.chain_source(
-            self.log_posterior, self.rows, self.draws, self.temperature, self.hidden_share
+            lambda: self.log_posterior, self.rows, self.draws, self.temperature, self.hidden_share
         )
         numbers = np.arange(np.prod(source.shape)).reshape(source.shape)
         drawn = self.draws is not None
@@ -463,8 +463,7 @@ class FittedTable[M: FittedModel, D]:
         calibration = model.calibration if model.pools else self.calibration
         if calibration is not None and numbers.size > 1:
             counts = self.rows.n_labelled * np.exp(calibration.log_shares)
-            rng = np.random.default_rng([seed, 1] if model.pools else seed)
-            stages.append(ClassShares(calibration, share_draws(counts, numbers.size, rng)))
+            stages.append(ClassShares(calibration, counts, numbers.size, seed))
         updates = [one.stage(numbers.size, seed) for one in self.updates if not one.is_identity]
         return Chain(
             source,
@@ -474,7 +473,7 @@ class FittedTable[M: FittedModel, D]:
             self.classes.size,
             is_mean=self.averages and drawn,
             is_centred=not self.averages or doubt is not None or bool(updates),
-            strays=pool.strays if drawn else None,
+            strays=pool.strays if drawn and (doubt is not None or model.pools) else None,
         )
 
     @property

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import blake2b
 from typing import Final, Literal
 
@@ -222,12 +223,8 @@ class Update:
         )
 
     def stage(self, n_draws: int, seed: int) -> Updated:
-        """The stage of the way of a probability; of one draw, without doubt."""
-        drawn = np.tile(self.coefficients, (n_draws, 1))
-        if n_draws > 1:
-            rng, zero = np.random.default_rng([seed, 2]), np.zeros(self.coefficients.size)
-            drawn += rng.multivariate_normal(zero, self.covariance, n_draws, method="eigh")
-        return Updated(self, drawn)
+        """The stage of the way of a probability."""
+        return Updated(self, n_draws, seed)
 
 
 @dataclass(frozen=True)
@@ -238,8 +235,19 @@ class Updated(Stage):
     """
 
     update: Update
-    drawn: Float[np.ndarray, "draw coefficient"]
+    n_draws: int
+    seed: int
     name = names.UPDATE
+
+    @cached_property
+    def drawn(self) -> Float[np.ndarray, "draw coefficient"]:
+        """Intercepts and slope of every draw; of one alone they are those at the mode."""
+        drawn = np.tile(self.update.coefficients, (self.n_draws, 1))
+        if self.n_draws > 1:
+            rng, zero = np.random.default_rng([self.seed, 2]), np.zeros(drawn.shape[1])
+            covariance = self.update.covariance
+            drawn += rng.multivariate_normal(zero, covariance, self.n_draws, method="eigh")
+        return drawn
 
     def on(self, seen: Seen) -> Step:
         """Prepare some rows."""

@@ -55,7 +55,8 @@ class Stretched(Stage):
 
 def source(theta: np.ndarray, prepare=predictor) -> Source:
     return Source(
-        theta,
+        theta.shape[:2],
+        lambda: theta,
         prepare,
         lambda rows: prepare(rows)(theta[0, 0]).log_probabilities,
         lambda rows: np.zeros(rows.n_obs),
@@ -93,7 +94,7 @@ def mean(chain: Chain, observations: Observations) -> np.ndarray:
 def brute(p: Chain, observations: Observations) -> np.ndarray:
     """All draws of all rows in one array."""
     log_joint = np.einsum(
-        "nf,cdfk->cdnk", observations.real, p.source.theta.reshape(2, -1, 2, N_CLASSES)
+        "nf,cdfk->cdnk", observations.real, p.source.theta().reshape(2, -1, 2, N_CLASSES)
     )
     log_p = tempered(log_joint, p.stages[0].temperature)
     return softmax(log_p + (p.use[0].log_ratio if p.use else 0), axis=-1)
@@ -125,7 +126,7 @@ def test_summary_is_that_of_all_draws_at_any_memory(options, memory):
     np.testing.assert_allclose(summary.total, entropy(draws.mean(axis=0)), rtol=1e-12)
     np.testing.assert_allclose(summary.aleatoric, entropy(draws).mean(axis=0), rtol=1e-12)
     log_density = np.stack(
-        [predictor(rows())(t).log_density for t in p.source.theta.reshape(-1, 6)]
+        [predictor(rows())(t).log_density for t in p.source.theta().reshape(-1, 6)]
     )
     density = np.log(np.exp(log_density).mean(axis=0))
     np.testing.assert_allclose(summary.log_density, density, rtol=1e-12)
@@ -172,7 +173,7 @@ def test_few_rows_do_not_tell_that_a_class_is_next_to_impossible():
     """Stray labels are of any class: draws that all say 0 have an upper end of 2.3 / n / C."""
     given = np.tile([1 - 2e-9, 1e-9, 1e-9], (N_OBS, 1))
     sure, strays = around(posterior()).summary(rows(), 0.9, given), no_surprise(100)
-    found = replace(around(posterior()), strays=strays).summary(rows(), 0.9, given)
+    found = replace(around(posterior()), strays=lambda: strays).summary(rows(), 0.9, given)
     assert (sure.upper[:, 1] < 1e-6).all()
     least = strays_at(0.9, 100) / N_CLASSES
     np.testing.assert_allclose(found.upper[:, 1:], least, rtol=0.05)
@@ -195,7 +196,9 @@ def strays_at(share: float, n: int) -> float:
 def test_an_end_that_nobody_may_dispute_is_0_or_1():
     """Of draws that know of strays; others keep what they say."""
     given = np.tile([1 - 2e-9, 1e-9, 1e-9], (N_OBS, 1))
-    found = replace(around(posterior()), strays=no_surprise(100)).summary(rows(), 0.9, given)
+    found = replace(around(posterior()), strays=lambda: no_surprise(100)).summary(
+        rows(), 0.9, given
+    )
     np.testing.assert_array_equal(found.lower[:, 1:], 0)
     np.testing.assert_array_equal(found.upper[:, 0], 1)
     assert ((found.upper > 0) & (found.lower < 1)).all()
@@ -287,7 +290,7 @@ def test_blocks_of_rows_fit_into_the_memory():
         largest = max(largest, observations.n_obs)
         return predictor(observations)
 
-    theta = posterior().source.theta
+    theta = posterior().source.theta()
     p = replace(chain_of(source(theta, watching)), memory=8 * 80 * 3 * 5 * 4)
     p.summary(rows())
     assert largest == 4
@@ -309,7 +312,7 @@ def test_both_kinds_of_doubt_are_there_wherever_draws_are_not_certain(way, sprea
     p = posterior(log_ratio=log_ratio, spread=spread)
     given = np.random.default_rng(3).dirichlet(np.full(N_CLASSES, 0.3), size=N_OBS)
     if way == "stretched, with strays":
-        p = replace(p, stages=(*p.stages, Stretched()), strays=no_surprise(99))
+        p = replace(p, stages=(*p.stages, Stretched()), strays=lambda: no_surprise(99))
     averaged, centred = way == "averaged", way not in ("averaged", "point")
     found = replace(p, is_centred=centred).summary(rows(), 0.9, None if averaged else given)
     expected = entropy(mean(p, rows()) if averaged else given)
@@ -329,7 +332,7 @@ def test_draws_that_say_the_same_for_sure_say_nothing_of_the_kinds_of_doubt():
 
 def test_equal_draws_leave_nothing_epistemic():
     p = posterior()
-    same = np.broadcast_to(p.source.theta[:1, :1], p.source.theta.shape)
+    same = np.broadcast_to(p.source.theta()[:1, :1], p.source.theta().shape)
     summary = chain_of(source(same)).summary(rows())
     np.testing.assert_allclose(summary.epistemic, 0, atol=1e-12)
     np.testing.assert_allclose(summary.sd, 0, atol=1e-12)
@@ -390,7 +393,7 @@ def test_dataset_names_rows_and_labels():
 
 
 def test_a_point_estimate_claims_no_certainty():
-    p = chain_of(source(posterior().source.theta[:1, :1]))
+    p = chain_of(source(posterior().source.theta()[:1, :1]))
     summary = p.summary(rows())
     with pytest.warns(UserWarning, match=r"refine\(\)"):
         dataset = to_dataset(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -412,7 +413,7 @@ class FittedSDGM(FittedModel):
 
     def chain_source(
         self,
-        log_posterior: Any,
+        log_posterior: Callable[[], Any],
         rows: Observations,
         draws: Draws | None,
         temperature: float,
@@ -422,7 +423,8 @@ class FittedSDGM(FittedModel):
         if draws is not None or not self.averages:
             return super().chain_source(log_posterior, rows, draws, temperature, hidden_share)
         return Source(
-            replicated_draws(self.averaged_modes),
+            (REPLICATES, DRAWS),
+            cache(lambda: replicated_draws(self.averaged_modes)),
             self.modes_predictor(rows, temperature),
             lambda new: self.class_log_joint(new, temperature),
             hidden_share,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -165,7 +165,7 @@ class FittedStack(FittedModel):
 
     def chain_source(
         self,
-        log_posterior: Any,
+        log_posterior: Callable[[], Any],
         rows: Observations,
         draws: Draws | None,
         temperature: float,
@@ -176,7 +176,7 @@ class FittedStack(FittedModel):
 
     def error(self, n_draws: int, seed: int) -> PoolErrorStage:
         """The stage that moves draws by the error of the pool."""
-        return PoolErrorStage(self.pool_error(n_draws, seed))
+        return PoolErrorStage(cache(partial(self.pool_error, n_draws, seed)))
 
     def places(
         self,
@@ -219,7 +219,6 @@ class FittedStack(FittedModel):
         information[:, held.unjudged] = 0
         return pool_error(places, information, n_draws, seed)
 
-    @property
     def strays(self) -> StrayLabels:
         """Stray labels by the labels of held-out rows and the pool's probabilities of these."""
         p = np.exp(self.held_out)

@@ -49,7 +49,7 @@ The four constants were chosen by the interval score on cross-tables and on labe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -309,7 +309,8 @@ def places_of(
 class PoolErrorStage(Stage):
     """Rule 1: the pool at its fitted point, moved by the error of every draw."""
 
-    error: PoolError
+    error: Callable[[], PoolError]
+    """Gives the error, when it is asked for."""
     before_labels: bool = False
     """Whether the error is that before any label."""
 
@@ -329,7 +330,7 @@ class PoolErrorStage(Stage):
             if draws is None:
                 return state
             if not known:
-                error = seen.error_under(self.error)
+                error = seen.error_under(self.error())
                 known.append(error.before_labels if self.before_labels else error)
             p = np.exp(point.log_p[0])
             return replace(

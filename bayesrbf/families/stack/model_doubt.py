@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from numbers import Integral
 from typing import Final
 
@@ -54,15 +56,15 @@ class ModelDoubt:
         """Real columns, levels and classes of the rows of the pool."""
         return self.pool.members.table_shape
 
-    @property
     def strays(self) -> StrayLabels:
         """Stray labels by the rows held out."""
-        return self.pool.strays
+        return self.pool.strays()
 
     def error(self, n_draws: int, seed: int) -> ModelUncertainty:
         """The stage that moves draws by the error of the pool, and towards it."""
-        towards = np.random.default_rng([seed, 1]).standard_normal(n_draws)
-        return ModelUncertainty(self.pool, self.pool.pool_error(n_draws, seed), towards)
+        towards = np.random.default_rng([seed, 4]).standard_normal(n_draws)
+        error = cache(partial(self.pool.pool_error, n_draws, seed))
+        return ModelUncertainty(self.pool, error, towards)
 
     def held_out(self, log_p: Float[np.ndarray, "obs label"], n_draws: int) -> GivenSource:
         """A source of rows held out, which were given ``log_p``.
@@ -114,7 +116,8 @@ class ModelUncertainty(Stage):
     """
 
     pool: FittedStack
-    error: PoolError
+    error: Callable[[], PoolError]
+    """Gives the error, when it is asked for."""
     towards: Float[np.ndarray, " draw"]
     """Factor of the distance from the pool in every draw."""
     part: str = ""
@@ -133,7 +136,7 @@ class ModelUncertainty(Stage):
         def step(state: State, point: State, draws: Draws | None) -> State:
             if draws is None:
                 return state
-            log_p, error = point.log_p[0], by_pool.error_under(self.error)
+            log_p, error = point.log_p[0], by_pool.error_under(self.error())
             labels_near = error.labels_near(np.exp(log_p))
             disputed = np.maximum(log_p, LEAST_DISPUTED_LOG)
             apart = np.maximum(by_pool.log_p, LEAST_DISPUTED_LOG) - disputed
