@@ -33,7 +33,7 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     model, X = fitted(MODEL)
     rows, stack = new_rows(model.fitted_, X).cells, model.model_
     chain, numbers = model.fitted_.chain, model.fitted_.chain.numbers.ravel()
-    said = replace(chain, stages=chain.stages[:1]).on(rows).at(numbers)
+    said = replace(chain, stages=chain.stages[:1], use=()).on(rows).at(numbers)
     density = stack.companion.log_density(rows)
     np.testing.assert_array_equal(said.log_density, np.tile(density, (len(numbers), 1)))
     values, hidden = stack.members.log_probabilities(rows), stack.hidden_share(rows)
