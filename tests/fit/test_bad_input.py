@@ -81,10 +81,11 @@ DEGENERATE: dict[str, Callable[[], Table]] = {
     "one column": changed(lambda X: X[:, :1]),
 }
 STRUCTURES: dict[str, dict[str, Any]] = {
+    "default": {},
     **{shape: {"covariance_type": shape} for shape in COVARIANCE_TYPES},
     "more components than rows": {"n_components": 50, "covariance_type": "diag", "n_init": 1},
 }
-OTHERS = [name for name in STRUCTURES if name != "full"]
+OTHERS = [name for name in STRUCTURES if name != "default"]
 
 
 @pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
@@ -94,9 +95,9 @@ OTHERS = [name for name in STRUCTURES if name != "full"]
 @pytest.mark.parametrize(
     ("name", "shape"),
     [
-        (name, shape)  # every table with full covariances, and with one other structure
+        (name, shape)  # every table with the default structure, and with one other
         for place, name in enumerate(DEGENERATE)
-        for shape in ("full", OTHERS[place % len(OTHERS)])
+        for shape in ("default", OTHERS[place % len(OTHERS)])
     ],
 )
 def test_degenerate_tables_have_a_finite_normalised_answer(name: str, shape: str) -> None:
