@@ -408,9 +408,7 @@ def _read(
     if raw.whole and not new_rows:
         problems += _unmatched(columns, raw, marks, name)
     model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
-    of_texts = (n for n, read in columns.items() if read.kind is not None and read.kind.of_texts)
-    decided = {*options.kinds, *(kinds or ()), *of_texts}
-    doubts = [] if problems else _doubts(columns, model, target, decided)
+    doubts = [] if problems else _doubts(columns, model, target)
     left = [note.column for note in doubts if note.topic in LEFT_OUT]
     model = {name: read for name, read in model.items() if name not in left}
     if not model and not problems:
@@ -599,14 +597,11 @@ def _notes(
 
 
 def _doubts(
-    columns: Mapping[str, ReadColumn],
-    model: Iterable[str],
-    target: str | None,
-    decided: Collection[str],
+    columns: Mapping[str, ReadColumn], model: Iterable[str], target: str | None
 ) -> list[Note]:
     """Notes on doubtful columns of the model and on its labels, but what the user has decided."""
     notes = notice({name: read.measured for name, read in columns.items()}, model, target)
-    return [note for note in notes if note.topic not in NAMING or note.column not in decided]
+    return [one for one in notes if one.topic not in NAMING or columns[one.column].kind is None]
 
 
 def text_dtype() -> Any:
