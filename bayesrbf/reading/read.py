@@ -108,7 +108,7 @@ def read_columns(
     missing, unless the reader is lenient. New rows have the ``kinds`` of a model.
     """
     # Loaded where cells are read: a file that is not there is refused within a moment.
-    from bayesrbf.table.kinds import Category, Real, in_order
+    from bayesrbf.table.kinds import Category, Real, in_order, resembled
 
     named: dict[str | None, Kind] = {
         **dict.fromkeys([target, options.id, options.group, options.centre], Category()),
@@ -138,9 +138,10 @@ def read_columns(
             tuple(mark for mark in marks if mark.column in (None, raw_column.name)),
         )
         column, above = written.above(replace(plain, missing=missing))
-        unnamed = lenient and kind is None and _resembled(column)
-        if unnamed or raw_column.name == options.time:
-            kind = _resembled(column) or kind
+        asks = (lenient and kind is None) or raw_column.name == options.time
+        like = resembled(column.present[0]) if asks and column.present else None
+        unnamed = lenient and kind is None and like is not None
+        kind = kind if like is None else like()
         told = replace(
             column,
             kind=kind,
@@ -211,14 +212,6 @@ def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
         return read
     note = Note("numbers as text", column.name, "", column.counts.total(), column.present[0])
     return replace(read, notes=(*read.notes, note))
-
-
-def _resembled(column: TextColumn) -> Kind | None:
-    """The kind that the cells of a column look like, which has to be asked for."""
-    from bayesrbf.table.kinds import resembled
-
-    kind = resembled(column.present[0]) if column.present else None
-    return None if kind is None else kind()
 
 
 def _said(options: TableOptions, kinds: KindsOf | None) -> dict[str, Kind]:
