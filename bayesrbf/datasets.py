@@ -89,7 +89,7 @@ def hide_cells(X: Any, fraction: float, rng: np.random.Generator) -> Any:
     table = encode(X, columns)
     hidden = rng.random((len(table.real), len(columns.names))) < fraction
     real = np.where(hidden[:, list(columns.real_positions)], np.nan, table.real)
-    codes = np.where(hidden[:, list(columns.categorical_positions)], -1, table.codes)
+    codes = np.where(hidden[:, [*columns.code_of]], -1, table.codes)
     return decode(real, codes, columns, X)
 
 

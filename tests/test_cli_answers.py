@@ -218,7 +218,6 @@ def test_validate_writes_a_page_beside_the_rows_held_out(
     text = capsys.readouterr().out
     assert "by ward" in text
     page = (tmp_path / "page" / "validation.html").read_text()
-    assert "Do the probabilities hold here?" in page
     assert "By ward" in page
     assert "Beside score points" in page
     assert run(monkeypatch, *words, "--json") in (0, 3)

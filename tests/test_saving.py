@@ -121,6 +121,7 @@ def test_draws_of_every_method_come_back(
     back = load(path)
     np.testing.assert_array_equal(back.fitted_.draws.theta, model.fitted_.draws.theta)
     assert set(back.fitted_.draws.stats) == set(model.fitted_.draws.stats)
+    np.testing.assert_array_equal(back.predict_proba(X[:, :2]), model.predict_proba(X[:, :2]))
 
 
 def entries(manifest: dict[str, Any]) -> dict[str, Any]:

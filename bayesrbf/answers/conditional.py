@@ -493,7 +493,7 @@ def by_column(reals: np.ndarray, levels: np.ndarray, columns: Columns) -> np.nda
     """Figures of real and categorical cells in the order of the table's columns."""
     result = np.full((len(reals), len(columns.names)), np.nan, np.result_type(reals, levels))
     result[:, columns.real_positions] = reals
-    result[:, columns.categorical_positions] = levels[:, : len(columns.levels)]
+    result[:, [*columns.code_of]] = levels[:, : len(columns.levels)]
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -11,24 +11,12 @@ BELOW: Final = ("atom", "missing")
 _ALONE: Final = ("id", "group", "time", "centre", "score")
 _PLAIN: Final = ("ignore", "categorical", "real", "count", "dates", "by")
 _WITH_DETAIL: Final = ("angle", "ordered")
-_WORDS: Final = {"categorical": "categorical", "real": "real", "count": "count", "dates": "date"}
-"""Options that name columns of one kind, and its word."""
 
 
 def _with_detail(text: str) -> tuple[str, str]:
     """A name, and what stands behind its equals sign."""
     name, equals, detail = text.rpartition("=")
     return (name, detail) if equals else (detail, "")
-
-
-def said_by(word: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
-    """The option that says that columns are of a kind, and what it takes.
-
-    >>> said_by("date", ["seen"]), said_by("share", ["fat"])
-    (('dates', ('seen',)), ('kind', ('fat=share',)))
-    """
-    option = next((option for option, own in _WORDS.items() if own == word), None)
-    return (option, tuple(names)) if option else ("kind", tuple(f"{n}={word}" for n in names))
 
 
 @dataclass(frozen=True)
@@ -125,7 +113,8 @@ class TableOptions:
         >>> TableOptions(angle=("wind", "hour=24"), kind=("fat=share",)).kinds
         {'wind': 'angle', 'hour': 'angle:24', 'fat': 'share'}
         """
-        said = {name: word for option, word in _WORDS.items() for name in getattr(self, option)}
+        words = {"categorical": "categorical", "real": "real", "count": "count", "dates": "date"}
+        said = {name: word for option, word in words.items() for name in getattr(self, option)}
         for word in _WITH_DETAIL:
             for name, detail in map(_with_detail, getattr(self, word)):
                 said[name] = f"{word}:{detail}" if detail else word

@@ -100,7 +100,7 @@ class Axes:
         named = {
             "feature_names": self.columns.real_names,
             "categorical_names": self.columns.categorical_names,
-            "level_names": self.columns.all_levels,
+            "level_names": tuple(code.levels for code in self.columns.codes),
             "obs_names": self.obs.tolist(),
         }
         return named if self.classes is None else named | {"class_names": self.classes.tolist()}

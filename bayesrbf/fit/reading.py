@@ -419,7 +419,7 @@ def told_apart(columns: Columns, rows: Observations) -> tuple[int, str]:
         return 0, ""
     of_columns = replace(rows, codes=rows.codes[:, : len(columns.levels)])  # masks are no columns
     count, position = table.near_copies(of_columns)
-    positions = (*columns.categorical_positions, *columns.real_positions)
+    positions = (*columns.code_of, *columns.real_positions)
     name = columns.names[positions[position]] if positions else ""
     return (count, name) if count > max(FEWEST_NEAR, MANY_COPIES * rows.n_obs) else (0, "")
 

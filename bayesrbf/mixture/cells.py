@@ -576,14 +576,21 @@ def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms,
     """The atoms of a mixture's real columns, as numbers of the table and in standard units."""
     atoms = []
     for feature, category in columns.atomic.items():
-        values = np.asarray(columns.atoms[feature])
-        real = np.full((values.size, len(columns.atoms)), np.nan)
-        real[:, feature] = values
-        hidden = np.full((values.size, len(columns.n_levels)), -1)
-        rows = Observations(real, hidden, np.full(values.size, -1), np.ones(values.size))
-        standard = mixture.standardise(rows).real[:, feature]
-        atoms.append(ColumnAtoms(feature, category, columns.decoded(real)[:, feature], standard))
+        standard = _in_standard_units(mixture, columns, feature, np.array(columns.atoms[feature]))
+        values = np.array(columns.codes[category].levels[1:])
+        atoms.append(ColumnAtoms(feature, category, values, standard))
     return tuple(atoms)
+
+
+def _in_standard_units(
+    mixture: FittedMixture, columns: Columns, feature: int, reals: Float[np.ndarray, " real"]
+) -> Float[np.ndarray, " real"]:
+    """Reals of one feature in standard units."""
+    real = np.full((reals.size, len(columns.real_positions)), np.nan)
+    real[:, feature] = reals
+    hidden, none = np.full((reals.size, len(columns.codes)), -1), np.full(reals.size, -1)
+    rows = Observations(real, hidden, none, np.ones(reals.size))
+    return mixture.standardise(rows).real[:, feature]
 
 
 def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None) -> CellLaw:
@@ -634,7 +641,7 @@ def levels_of(
         return columns.kinds[position].levels, _shares_of_levels(law, mixture, columns, position)
     atomic = {columns.real_positions[j]: category for j, category in columns.atomic.items()}
     if position in atomic:
-        return columns.all_levels[atomic[position]], law.levels(atomic[position])
+        return columns.codes[atomic[position]].levels, law.levels(atomic[position])
     return None
 
 
@@ -644,11 +651,8 @@ def _shares_of_levels(
     """Probabilities of the levels of an order: of the reals that are nearest to each."""
     kind, (feature,) = columns.kinds[position], columns.features[position]
     n_levels = len(kind.levels)
-    ends = np.full((n_levels - 1, law.rows.real.shape[1]), np.nan)
-    ends[:, feature] = kind.encode(np.arange(n_levels - 1) + 0.5)[:, 0]
-    codes = np.full((n_levels - 1, law.rows.codes.shape[1]), -1)
-    none = Observations(ends, codes, np.full(n_levels - 1, -1), np.ones(n_levels - 1))
-    standard = mixture.standardise(none).real[:, feature]
+    ends = kind.encode(np.arange(n_levels - 1) + 0.5)[:, 0]
+    standard = _in_standard_units(mixture, columns, feature, ends)
     below = np.zeros((law.rows.n_obs, n_levels + 1))
     below[:, -1] = 1.0
     for rows, laws in law.reals():
@@ -704,19 +708,11 @@ def hide_masked(
     columns: Columns,
 ) -> Cells:
     """Take away the cells of drawn rows whose mask was drawn as missing."""
-    real, codes = real.copy(), codes.copy()
-    first = len(columns.levels)
-    masks = codes[:, first : first + len(columns.masked)] == 1
-    for position, mask in zip(columns.masked, masks.T, strict=True):
-        # A drawn mask says that the cell would not have been observed.
-        if position in columns.code_of:
-            codes[mask, columns.code_of[position]] = -1
-        for feature in columns.features[position]:
-            real[mask, feature] = np.nan
-            # The code of its atom would tell what the hidden cell is.
-            if feature in columns.atomic:
-                codes[mask, columns.atomic[feature]] = -1
-    return real, codes
+    # A drawn mask says that the cell would not have been observed.
+    hidden = np.zeros((len(codes), len(columns.names)), dtype=bool)
+    hidden[:, columns.masked] = codes[:, columns.masks] == 1
+    reals, of_codes = columns.taken(hidden, masks=False)
+    return np.where(reals, np.nan, real), np.where(of_codes, -1, codes)
 
 
 def trimmed(rows: Observations, mixture: FittedMixture, columns: Columns) -> Observations:

@@ -281,8 +281,8 @@ def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str,
         names.FEATURE_BIS: list(features),
         names.PRECISION_ENTRY: [f"{features[i]},{features[j]}" for i in entries for j in range(i)],
     }
-    for index, levels in enumerate(columns.all_levels):
-        coords[names.category_level(index)] = [str(level) for level in levels]
+    for index, code in enumerate(columns.codes):
+        coords[names.category_level(index)] = [str(level) for level in code.levels]
     if axes.classes is not None:
         coords[names.CLASS_LABEL] = axes.classes
     return coords

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from bayesrbf.base.table_options import said_by
-
 if TYPE_CHECKING:
     from bayesrbf.table.kinds import Kind
 
@@ -93,9 +91,9 @@ def option(name: str, *values: str) -> str:
 
 def ways_of(kind: type[Kind], *names: str) -> str:
     """What may be said of columns that look like a kind."""
-    word, values = said_by(kind.word, names)
+    own = kind.option != "kind"
+    asked = option(kind.option, *names if own else (f"{name}={kind.word}" for name in names))
     latest = f", {option('time', names[0])} to hold the latest rows out" if kind.grows else ""
-    asked = option(word, *values)
     return f"say {asked} to read {kind.numbers}{latest}, or {option('ignore', *names)}."
 
 

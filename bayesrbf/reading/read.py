@@ -108,7 +108,7 @@ def read_columns(
     missing, unless the reader is lenient. New rows have the ``kinds`` of a model.
     """
     # Loaded where cells are read: a file that is not there is refused within a moment.
-    from bayesrbf.table.kinds import Category, Real, in_order
+    from bayesrbf.table.kinds import Category, Real, in_order, resembled
 
     named: dict[str | None, Kind] = {
         **dict.fromkeys([target, options.id, options.group, options.centre], Category()),
@@ -138,9 +138,10 @@ def read_columns(
             tuple(mark for mark in marks if mark.column in (None, raw_column.name)),
         )
         column, above = written.above(replace(plain, missing=missing))
-        unnamed = lenient and kind is None and _resembled(column)
-        if unnamed or raw_column.name == options.time:
-            kind = _resembled(column) or kind
+        asks = (lenient and kind is None) or raw_column.name == options.time
+        like = resembled(column.present[0]) if asks and column.present else None
+        unnamed = lenient and kind is None and like is not None
+        kind = kind if like is None else like()
         told = replace(
             column,
             kind=kind,
@@ -211,14 +212,6 @@ def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
         return read
     note = Note("numbers as text", column.name, "", column.counts.total(), column.present[0])
     return replace(read, notes=(*read.notes, note))
-
-
-def _resembled(column: TextColumn) -> Kind | None:
-    """The kind that the cells of a column look like, which has to be asked for."""
-    from bayesrbf.table.kinds import resembled
-
-    kind = resembled(column.present[0]) if column.present else None
-    return None if kind is None else kind()
 
 
 def _said(options: TableOptions, kinds: KindsOf | None) -> dict[str, Kind]:
@@ -408,9 +401,7 @@ def _read(
     if raw.whole and not new_rows:
         problems += _unmatched(columns, raw, marks, name)
     model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
-    of_texts = (n for n, read in columns.items() if read.kind is not None and read.kind.of_texts)
-    decided = {*options.kinds, *(kinds or ()), *of_texts}
-    doubts = [] if problems else _doubts(columns, model, target, decided)
+    doubts = [] if problems else _doubts(columns, model, target)
     left = [note.column for note in doubts if note.topic in LEFT_OUT]
     model = {name: read for name, read in model.items() if name not in left}
     if not model and not problems:
@@ -599,14 +590,11 @@ def _notes(
 
 
 def _doubts(
-    columns: Mapping[str, ReadColumn],
-    model: Iterable[str],
-    target: str | None,
-    decided: Collection[str],
+    columns: Mapping[str, ReadColumn], model: Iterable[str], target: str | None
 ) -> list[Note]:
     """Notes on doubtful columns of the model and on its labels, but what the user has decided."""
     notes = notice({name: read.measured for name, read in columns.items()}, model, target)
-    return [note for note in notes if note.topic not in NAMING or note.column not in decided]
+    return [one for one in notes if one.topic not in NAMING or columns[one.column].kind is None]
 
 
 def text_dtype() -> Any:

@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, get_args
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesrbf.base.records import MOST_PARTS, Requirements, ascending, stored, within
 from bayesrbf.base.rows import Observations, Standardisation
@@ -49,6 +49,17 @@ class CopiedColumn:
     position: int
     original: int
     """Position of the column that the model has."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A code of the rows: a level, whether a cell is missing, or at which atom it is."""
+
+    position: int  # Of the column.
+    name: str
+    levels: tuple[Any, ...]
+    is_mask: bool = False
+    feature: int | None = None  # The real whose atoms they are.
 
 
 @stored
@@ -137,24 +148,37 @@ class Columns:
         return tuple(range(*pair) for pair in pairwise(accumulate(numbers, initial=0)))
 
     @cached_property
+    def codes(self) -> tuple[Code, ...]:
+        """All codes: levels of columns, then masks, then atoms."""
+        masks = (Code(i, f"{self.names[i]} is missing", MASK_LEVELS, True) for i in self.masked)
+        atoms = (
+            Code(
+                position := self.real_positions[feature],
+                f"{self.real_names[feature]} is",
+                (ELSEWHERE, *self.kinds[position].decode(np.array(values)[:, None]).tolist()),
+                feature=feature,
+            )
+            for feature, values in enumerate(self.atoms)
+            if values
+        )
+        own = (Code(i, self.names[i], self.kinds[i].levels) for i in self.code_of)
+        return (*own, *masks, *atoms)
+
+    @cached_property
+    def masks(self) -> Bool[np.ndarray, " code"]:
+        """Which codes are masks."""
+        return np.array([code.is_mask for code in self.codes], bool)
+
+    @cached_property
     def code_of(self) -> dict[int, int]:
         """Positions of the columns whose levels are codes, and where their code stands."""
-        coded = (
-            i
-            for i, kind in enumerate(self.kinds)
-            if kind.has_levels and not kind.n_reals and i not in self.left_out
-        )
-        return {position: place for place, position in enumerate(coded)}
+        coded = (i for i, kind in enumerate(self.kinds) if kind.has_levels and not kind.n_reals)
+        return {i: place for place, i in enumerate(i for i in coded if i not in self.left_out)}
 
     @cached_property
     def real_positions(self) -> tuple[int, ...]:
         """Position of the column of each real feature."""
         return tuple(i for i, features in enumerate(self.features) for _ in features)
-
-    @cached_property
-    def categorical_positions(self) -> tuple[int, ...]:
-        """Positions of the columns whose levels are codes (without masks)."""
-        return tuple(self.code_of)
 
     @cached_property
     def real_names(self) -> tuple[str, ...]:
@@ -184,15 +208,13 @@ class Columns:
 
     @cached_property
     def categorical_names(self) -> tuple[str, ...]:
-        """Names of the columns whose levels are codes, then of the masks and of the atoms."""
-        masks = tuple(f"{self.names[i]} is missing" for i in self.masked)
-        atoms = tuple(f"{self.real_names[i]} is" for i in self.atomic)
-        return tuple(self.names[i] for i in self.categorical_positions) + masks + atoms
+        """Names of all codes."""
+        return tuple(code.name for code in self.codes)
 
     @cached_property
     def levels(self) -> tuple[tuple[object, ...], ...]:
         """Levels of every column whose levels are codes."""
-        return tuple(self.kinds[i].levels for i in self.categorical_positions)
+        return tuple(self.kinds[i].levels for i in self.code_of)
 
     @cached_property
     def levels_of(self) -> dict[str, tuple[object, ...]]:
@@ -200,34 +222,28 @@ class Columns:
         return {name: kind.levels for name, kind in self.kind_of.items() if kind.has_levels}
 
     @cached_property
-    def all_levels(self) -> tuple[tuple[object, ...], ...]:
-        """Levels of the codes of columns, then of the masks and of the atoms."""
-        atoms = tuple((ELSEWHERE, *self.atom_cells(i)) for i in self.atomic)
-        return self.levels + (MASK_LEVELS,) * len(self.masked) + atoms
-
-    @cached_property
     def n_levels(self) -> tuple[int, ...]:
-        """Number of levels of the codes of columns, then of the masks and of the atoms."""
-        return tuple(map(len, self.all_levels))
+        """Number of levels of all codes."""
+        return tuple(len(code.levels) for code in self.codes)
 
     @cached_property
     def atomic(self) -> dict[int, int]:
         """Real features with atoms, and where among all the codes the atom of a cell stands."""
-        first = len(self.levels) + len(self.masked)
-        features = (i for i, values in enumerate(self.atoms) if values)
-        return {feature: first + place for place, feature in enumerate(features)}
+        features = (code.feature for code in self.codes)
+        return {at: place for place, at in enumerate(features) if at is not None}
 
     @cached_property
     def column_of(self) -> Int[np.ndarray, " cell"]:
         """Position of the column of every real, then of every code; -1 of masks."""
-        masks = (-1,) * len(self.masked)
-        atomic = tuple(self.real_positions[feature] for feature in self.atomic)
-        return np.array(self.real_positions + self.categorical_positions + masks + atomic, np.intp)
+        of_codes = (-1 if code.is_mask else code.position for code in self.codes)
+        return np.array([*self.real_positions, *of_codes], np.intp)
 
-    def atom_cells(self, feature: int) -> tuple[float, ...]:
-        """Atoms of a real feature as numbers of its column."""
-        kind, atoms = self.kinds[self.real_positions[feature]], self.atoms[feature]
-        return tuple(kind.decode(np.array(atoms)[:, None]).tolist())
+    def taken(
+        self, cells: Bool[np.ndarray, "obs column"], masks: bool
+    ) -> tuple[Bool[np.ndarray, "obs feature"], Bool[np.ndarray, "obs code"]]:
+        """Cells of the table as those of the reals and of the codes; with masks, or without."""
+        of_codes = cells[:, [code.position for code in self.codes]]
+        return cells[:, self.real_positions], of_codes & (masks | ~self.masks)
 
     def decoded(
         self, reals: Float[np.ndarray, "*row feature"]
@@ -469,7 +485,7 @@ def column_position(argument: str, item: object, names: tuple[str, ...]) -> int:
 def in_one_name(columns: Columns) -> Columns:
     """The columns of a whole table, each level under one name, however its cells are written."""
     kinds = list(columns.kinds)
-    for position in columns.categorical_positions:  # an order is that of its levels, as given
+    for position in columns.code_of:  # an order is that of its levels, as given
         kinds[position] = _in_one_name(kinds[position])
     return replace(columns, kinds=tuple(kinds))
 

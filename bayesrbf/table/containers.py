@@ -53,14 +53,14 @@ class Cells:
             if not kind.of_texts or columns[position].dtype != object:
                 continue
             cells = columns[position].tolist()
-            texts = kind.read(sorted({cell for cell in cells if isinstance(cell, str)}))
+            texts = kind.read(sorted({str(cell) for cell in cells if cell is not None}))
             if texts.problem:
                 raise ValueError(
                     f"Column {self.names[position]!r} is {kind.word!r} and holds "
                     f"{texts.culprit!r}, which {texts.problem}; write it as {kind.example}, or "
                     "mark it as missing."
                 )
-            numbers = [texts.numbers.get(cell, np.nan) for cell in cells]
+            numbers = [texts.numbers.get(str(cell), np.nan) for cell in cells]
             columns[position] = np.array(numbers, dtype=np.float64)
         return replace(self, columns=tuple(columns))
 

@@ -45,9 +45,9 @@ class Date(Real):
     word = "date"
     what = "a date"
     example = "2020-12-31"
+    option = "dates"
     numbers = "days since 2000-01-01"
     grows = True
-    is_found = False
     dtypes = nw.Date, nw.Datetime
 
     @classmethod

@@ -567,11 +567,10 @@ def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "ob
            [ True, False]])
     """
     observed = np.zeros((rows.n_obs, len(columns.names)), dtype=bool)
-    real = ~np.isnan(rows.real)
-    for feature, category in columns.atomic.items():
-        real[:, feature] |= rows.codes[:, category] > 0
-    observed[:, columns.real_positions] = real
-    observed[:, columns.categorical_positions] = rows.codes[:, : len(columns.levels)] >= 0
+    present = np.column_stack([~np.isnan(rows.real), rows.codes >= 0])
+    for position, cells in zip(columns.column_of, present.T, strict=True):
+        if position >= 0:
+            observed[:, position] |= cells
     for constant in columns.constants:
         observed[:, constant.position] = True
     for copy in columns.copies:
@@ -609,8 +608,7 @@ def without_indicators(
            [ 1,  0]])
     """
     of_rows = np.ones(rows.n_obs, dtype=bool) if chosen is None else chosen
-    codes, first = rows.codes.copy(), len(columns.levels)
-    codes[of_rows, first : first + len(columns.masked)] = -1
+    codes = np.where(of_rows[:, None] & columns.masks, -1, rows.codes)
     missing = np.where(of_rows[:, None], -1, missing_indicators(rows, columns))
     return replace(rows, codes=codes, missing=missing)
 
@@ -663,7 +661,7 @@ def canonical_positions(rows: Observations, columns: Columns) -> Int[np.ndarray,
     order = canonical_order(rows)
     # Masks and atoms go with their columns.
     own = order.categories[order.categories < len(columns.levels)]
-    pairs = ((columns.real_positions, order.features), (columns.categorical_positions, own))
+    pairs = ((columns.real_positions, order.features), ([*columns.code_of], own))
     places = np.concatenate([np.array(positions, int)[places] for positions, places in pairs])
     _, first = np.unique(places, return_index=True)  # a column may have several features
     return places[np.sort(first)]
@@ -691,19 +689,11 @@ def hide(
     array([[ 1, -1],
            [-1,  1]])
     """
-    reals, of_codes = _by_kind(hidden, columns)
-    missing = missing_indicators(rows, columns)
-    if indicators:
-        missing = np.where(hidden, -1, missing)
-    else:
-        first = len(columns.levels)
-        of_codes[:, first : first + len(columns.masked)] = False
-    return replace(
-        rows,
-        real=np.where(reals, np.nan, rows.real),
-        codes=np.where(of_codes, -1, rows.codes),
-        missing=missing,
-    )
+    real, codes = np.full_like(rows.real, np.nan), np.full_like(rows.codes, -1)
+    nothing = replace(rows, real=real, codes=codes)
+    left = replaced(rows, nothing, hidden, columns, masks=indicators)
+    missing = missing_indicators(left, columns)
+    return replace(left, missing=np.where(hidden & indicators, -1, missing))
 
 
 def replaced(
@@ -711,8 +701,10 @@ def replaced(
     others: Observations,
     taken: Bool[np.ndarray, "obs column"],
     columns: Columns,
+    *,
+    masks: bool = False,
 ) -> Observations:
-    """Rows with some cells of others, and what is said of the atoms of these; masks stay.
+    """Rows with some cells of others, and their atoms; masks stay, unless they are asked for.
 
     >>> from bayesrbf.table import encode, learn_columns
     >>> columns = learn_columns([["b", 1.5], ["a", 2.5]])
@@ -721,9 +713,7 @@ def replaced(
     >>> filled.codes.item(), filled.real.item()
     (0, 1.5)
     """
-    reals, codes = _by_kind(taken, columns)
-    first = len(columns.levels)
-    codes[:, first : first + len(columns.masked)] = False
+    reals, codes = columns.taken(taken, masks)
     return replace(
         rows,
         real=np.where(reals, others.real, rows.real),
@@ -742,24 +732,12 @@ def with_column(
     >>> with_column(encode([[None, 1.5]], columns), 0, np.array([1.0]), columns).codes
     array([[1]])
     """
-    rows = replace(rows, missing=missing_indicators(rows, columns))
-    real, codes = rows.real.copy(), rows.codes.copy()
+    real = np.full_like(rows.real, np.nan)
+    codes = np.full((rows.n_obs, len(columns.codes) - len(columns.atomic)), -1)
     if position in columns.code_of:
-        codes[:, columns.code_of[position]] = cells.astype(codes.dtype)
-        return replace(rows, codes=codes)
-    features = columns.features[position]
-    real[:, features] = columns.kinds[position].encode(cells)
-    for feature in columns.atomic.keys() & set(features):
-        at = at_atoms(real[:, feature], columns.atoms[feature])
-        codes[:, columns.atomic[feature]] = at
-        real[:, feature] = np.where(at > 0, np.nan, real[:, feature])
-    return replace(rows, real=real, codes=codes)
-
-
-def _by_kind(
-    cells: Bool[np.ndarray, "obs column"], columns: Columns
-) -> tuple[Bool[np.ndarray, "obs feature"], Bool[np.ndarray, "obs categorical"]]:
-    """Cells of the table as those of the reals and of the codes."""
-    atomic = tuple(columns.real_positions[feature] for feature in columns.atomic)
-    of_codes = columns.categorical_positions + columns.masked + atomic
-    return cells[:, columns.real_positions], cells[:, of_codes]
+        codes[:, columns.code_of[position]] = cells
+    else:
+        real[:, columns.features[position]] = columns.kinds[position].encode(cells)
+    others = at_their_atoms(replace(rows, real=real, codes=codes), columns)
+    taken = np.tile(np.arange(len(columns.names)) == position, (rows.n_obs, 1))
+    return replaced(rows, others, taken, columns)

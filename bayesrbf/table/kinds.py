@@ -70,6 +70,8 @@ class Kind(ABC):
     """Whether of two cells one is above the other, so that there are quantiles."""
     example: ClassVar[str] = ""
     """A cell as it is written, where cells are texts that stand for numbers."""
+    option: ClassVar[str] = "kind"
+    """The option of commands by which people ask for it."""
     numbers: ClassVar[str] = "numbers"
     """What the numbers of texts are."""
     grows: ClassVar[bool] = False
@@ -78,8 +80,6 @@ class Kind(ABC):
     """Dtypes of frames whose columns are of this kind."""
     is_plain: ClassVar[bool] = False
     """Whether the reals of the model are the numbers themselves."""
-    is_found: ClassVar[bool] = False
-    """Whether a column of a file has it though nobody says so."""
 
     def __init_subclass__(cls) -> None:
         KINDS[cls.word] = cls
@@ -242,7 +242,6 @@ class Real(Kind):
 
     word = "real"
     is_plain = True
-    is_found = True
 
     @classmethod
     @override
@@ -269,7 +268,6 @@ class Category(Kind):
     n_reals = 0
     has_levels = True
     is_ordered = False
-    is_found = True
 
     @classmethod
     @override
@@ -331,7 +329,6 @@ class Empty(Kind):
     """A column without an observed cell in the rows of the fit: no model knows of it."""
 
     word = "empty"
-    is_found = True
     n_reals = 0
     is_ordered = False
 

@@ -201,7 +201,7 @@ def test_samples_have_the_quantiles() -> None:
 @pytest.mark.parametrize("covariance_type", first_quick(["full", "tied", "diag"]))
 def test_figures_of_every_kind_are_those_of_its_draws(covariance_type: str, share: object) -> None:
     """Rounded counts, directions on a circle, levels of an order and a kind that a user wrote."""
-    X, _ = kinds.table(150, share=True)
+    X = kinds.table(150, planted=True)[0].drop(columns="woken")
     asked = kinds.KINDS_OF | {"fat": "share", "seen": "real"}
     X["seen"] = np.exp(X["size"] - 1)  # a skewed column, which a power straightens
     model = MixtureDensity(2, covariance_type=covariance_type, column_kinds=asked, **MAPPED).fit(X)

@@ -148,7 +148,7 @@ def test_the_gradient_vanishes_where_em_stands_still(configuration: Configuratio
 
 
 def test_a_dropped_jacobian_is_caught() -> None:
-    configuration = CONFIGURATIONS[0]
+    configuration = PLANTED
     graph, log_posterior = compiled(configuration), configuration.log_posterior
     theta = graph.random_theta(configuration, 1)
     value, gradient = log_posterior.value_and_gradient(theta, jacobian=False)

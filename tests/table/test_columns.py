@@ -51,7 +51,7 @@ def test_columns_do_not_depend_on_the_order_of_rows(sheet: Sheet, random: Any) -
 @given(sheets())
 def test_levels_are_the_sorted_distinct_cells(sheet: Sheet) -> None:
     columns = learn_columns(sheet.polars())
-    for position, levels in zip(columns.categorical_positions, columns.levels, strict=True):
+    for position, levels in zip(columns.code_of, columns.levels, strict=True):
         cells = list(sheet.columns.values())[position]
         assert list(levels) == sorted({cell for cell in cells if cell is not None})
 

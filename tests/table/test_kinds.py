@@ -148,24 +148,6 @@ def test_imputed_and_drawn_cells_are_cells_of_their_kind(density: Any) -> None:
         assert completed["seen"].dtype == X["seen"].dtype
 
 
-def test_laws_of_cells_are_those_of_draws(density: Any) -> None:
-    X, _ = table(4, seed=2, holes=0.0)
-    law = density.conditional(X, ["visits", "pain", "hour"])
-    draws = law.sample(800, seed=0)
-    visits = np.array([one["visits"] for one in draws])
-    np.testing.assert_allclose(law.mean()["visits"], visits.mean(axis=0), atol=0.25)
-    np.testing.assert_allclose(law.sd()["visits"], visits.std(axis=0), atol=0.25)
-    median = law.quantile(0.5)
-    assert (median["visits"] == median["visits"].round()).all()
-    assert median["pain"].isin(PAIN).all()
-    assert "hour" not in median  # a circle has no order
-    shares = [np.mean([one["pain"] == level for one in draws], axis=0) for level in PAIN]
-    np.testing.assert_allclose(law.probabilities("pain").to_numpy().T, shares, atol=0.05)
-    turns = np.exp(2j * np.pi * np.array([one["hour"] for one in draws]) / 24).mean(axis=0)
-    away = (law.mean()["hour"] - np.angle(turns) / (2 * np.pi) * 24 + 12) % 24 - 12
-    assert (away.abs() < 0.5).all()
-
-
 def test_an_hour_is_judged_on_both_sides_of_midnight(density: Any) -> None:
     X, _ = table(1, seed=3, holes=0.0)
     X["visits"], X["pain"], X["size"] = 1.0, "none", 0.0

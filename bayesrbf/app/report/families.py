@@ -92,7 +92,7 @@ class Family:
 
 def common_settings(job: Job) -> dict[str, Any]:
     """Constructor arguments that all families share."""
-    codes = [name for name in job.categorical if job.kinds[name].is_found]
+    codes = [name for name in job.categorical if name not in job.said_kinds]
     return {
         "categorical_features": codes or None,
         "column_kinds": job.said_kinds or None,

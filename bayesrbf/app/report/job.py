@@ -195,7 +195,7 @@ class Job:
     @property
     def said_kinds(self) -> dict[str, Kind]:
         """Kinds of columns that an estimator does not find by itself."""
-        return {name: kind for name, kind in self.kinds.items() if not kind.is_found}
+        return {name: kind for name, kind in self.kinds.items() if not kind.recognises(kind.levels)}
 
     @property
     def knows_holes(self) -> bool:

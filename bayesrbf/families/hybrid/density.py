@@ -407,7 +407,7 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         columns, rows = self._mixture_fit.columns, self._mixture_fit.rows
         shares_of = {}
         for feature, category in columns.atomic.items():
-            at, atoms = rows.codes[:, category], columns.atom_cells(feature)
+            at, (_, *atoms) = rows.codes[:, category], columns.codes[category].levels
             observed = at >= 0
             counts = np.bincount(at[observed], rows.weights[observed], len(atoms) + 1)
             shares = (counts / counts.sum()).tolist()

@@ -511,8 +511,8 @@ def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes
     assert axes.columns is not None
     columns = axes.columns
     coordinates = list(columns.real_names)
-    for name, levels in zip(columns.categorical_names, columns.all_levels, strict=True):
-        coordinates += [f"{name}={level}" for level in levels]
+    for code in columns.codes:
+        coordinates += [f"{code.name}={level}" for level in code.levels]
     features = basis.named(coordinates)
     component_class = specification.component_class
     first = np.searchsorted(component_class, component_class)

@@ -87,7 +87,6 @@ def test_a_method_that_was_asked_for_stays(mixture):
 
 def test_quick_is_a_mixture_without_intervals_and_says_so(mixture):
     quick, _ = within(quicker(mixture), None)
-    assert quick.notes[0].startswith("Made with --quick: no intervals, 3 folds at most")
     assert choose_method(quick, None) == ("map", "because --quick was asked for.")
 
 

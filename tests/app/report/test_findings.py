@@ -143,13 +143,6 @@ def test_members_have_intervals_where_there_are_draws() -> None:
     assert findings.members(replace(full, learned=replace(full.learned, members=points))) == named
 
 
-def test_columns_that_make_rows_alike_are_named() -> None:
-    assert findings.relevances(synthetic("age")) == (
-        "Whether two rows count as alike depends most on “age” and “silent”; 1 of 2 columns hardly "
-        "counts."
-    )
-
-
 def test_what_was_learned_is_doubted_where_rows_held_out_show_nothing() -> None:
     full = synthetic()
     told = "Known alone, “x” and “other” move the probabilities most; "

@@ -90,11 +90,9 @@ def test_fillings_are_as_good_as_the_report_says(noise: Outcome) -> None:
 def test_the_page_says_what_was_held_out(noise: Outcome) -> None:
     html = " ".join(render(noise.report).split())
     assert f"of {ROWS * COLUMNS} cells of rows held out of the fit" in html
-    assert "and from its label, where it has one" in html
     assert f"in {noise.report.doubt.below} of {ROWS - ROWS // 4} rows held out" in html
     (verdict,) = re.findall(r"<p class=.verdict.>(.*?)</p>", html)
     assert verdict.startswith("No")
-    assert "than the class frequencies" in verdict
     assert "On 45 rows that it had not seen" in html
 
 

@@ -66,7 +66,6 @@ def test_without_draws_nothing_can_be_tried() -> None:
     point = drawn_by("map")
     for asked in (False, True):
         told = read_intervals(job("map", rehearse=asked), point)
-        assert told.startswith("No draws were made")
         assert "--inference laplace" in told
 
 

@@ -112,13 +112,6 @@ def test_page_one_is_in_plain_words() -> None:
         assert told == (name == "appendix"), name
 
 
-def test_figures_of_page_one_are_held_out_or_say_that_they_are_not() -> None:
-    html = rendered()
-    assert "Every figure of this section is of rows that were held out" in sections(html)["trust"]
-    (truth,) = re.findall(r'<div class="truth">.*?</div>', html, flags=re.DOTALL)
-    assert "not held out" in truth
-
-
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_page_one_answers_counts_and_then_has_log_loss(n_classes: int) -> None:
     html, full = rendered(n_classes=n_classes), synthetic(n_classes=n_classes)

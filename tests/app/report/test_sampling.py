@@ -55,9 +55,8 @@ def test_rows_that_count_in_part_are_not_sampled_by_gibbs(model):
     in_part = SimpleNamespace(
         model_=model.model_, rows_=dataclasses.replace(model.rows_, weights=weights)
     )
-    method, why = choose_method(job("auto", family="mixture"), in_part)
+    method, _ = choose_method(job("auto", family="mixture"), in_part)
     assert method == "laplace"
-    assert "count as a part of a row" in why
 
 
 @pytest.mark.slow
@@ -82,5 +81,4 @@ def test_a_fit_that_averages_has_intervals_without_draws():
     X = rng.normal(size=(40, 2))
     fitted = SDGMClassifier(1, n_init=1, random_state=0).fit(X, X[:, 0] + rng.normal(size=40) > 0)
     drawn = draw_posterior(job("map", family="sdgm"), fitted)
-    assert "what the fit itself averages over" in drawn.sentence
     assert (drawn.refined.uncertainty(X)["epistemic_entropy"] > 0).all()

@@ -18,7 +18,7 @@ from starlette.testclient import TestClient
 from bayesrbf.app import commands as cli
 from bayesrbf.app import commands as command
 from bayesrbf.app.serve.interface import Access, Asked, Limits, ModelFolder, Reply, RequestError
-from bayesrbf.app.serve.server import POLICY, application, warning
+from bayesrbf.app.serve.server import POLICY, application
 from tests.app.links import links_of
 from tests.app.serve.desks import patients, write_desk
 
@@ -240,8 +240,3 @@ def test_what_cannot_be_served_is_said_before_anything_listens(
     with pytest.raises(SystemExit):
         cli.main()
     assert said in capsys.readouterr().err
-
-
-def test_another_address_is_warned_of() -> None:
-    assert "there is no login" in warning(Access("0.0.0.0"))
-    assert "a token is asked for" in warning(Access("0.0.0.0", token=TOKEN))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,6 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-import bayesrbf
 from bayesrbf import KernelNetworkClassifier
 from bayesrbf.fit.asking import new_rows
 from tests.cases import some_quick
@@ -67,15 +65,6 @@ def test_neither_units_nor_order_nor_container_matter() -> None:
         expected,
         atol=1e-12,
     )
-
-
-def test_weight_two_is_the_row_twice_and_weight_zero_no_row() -> None:
-    X, y = table(60)
-    weights = np.r_[2.0, 0.0, np.ones(58)]
-    weighted = KernelNetworkClassifier(random_state=0).fit(X, y, weights)
-    rows = np.r_[0, 0, np.arange(2, 60)]
-    repeated = KernelNetworkClassifier(random_state=0).fit(X.iloc[rows], y[rows])
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-10)
 
 
 def test_unlabelled_rows_teach_the_hidden_layer_only() -> None:
@@ -142,16 +131,6 @@ def test_calibration_class_prior_and_impute() -> None:
     pd.testing.assert_frame_equal(
         filled.where(X.notna()), X.where(X.notna(), np.nan), check_dtype=False
     )
-
-
-def test_what_is_saved_predicts_the_same(tmp_path: Path) -> None:
-    X, y = table(60)
-    model = KernelNetworkClassifier(n_basis=5, random_state=0).fit(X, y)
-    model.refine("laplace", draws=20, chains=2)
-    model.save(tmp_path / "model.safetensors")
-    loaded = bayesrbf.load(tmp_path / "model.safetensors")
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    assert loaded.get_params() == model.get_params()
 
 
 @pytest.mark.parametrize(

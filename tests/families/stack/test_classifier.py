@@ -152,15 +152,6 @@ def test_neither_units_nor_order_matter(fitted) -> None:
     np.testing.assert_allclose(shuffled.predict_proba(X), expected, atol=1e-10)
 
 
-def test_weight_two_is_the_row_twice_and_weight_zero_no_row(fitted) -> None:
-    X, y = table(60)
-    weights = np.r_[2.0, 0.0, np.ones(58)]
-    weighted = clone(fitted).fit(X, y, weights)
-    rows = np.r_[0, 0, np.arange(2, 60)]
-    repeated = clone(fitted).fit(X.iloc[rows], y[rows])
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-8)
-
-
 @pytest.mark.slow
 def test_processes_change_nothing(fitted) -> None:
     X, y = table(60)
@@ -232,15 +223,6 @@ def test_intervals_come_back_from_a_file(fitted, tmp_path: Path) -> None:
 def test_a_method_that_a_stack_does_not_have_is_refused(fitted) -> None:
     with pytest.raises(ValueError, match="must be 'laplace' or 'advi' or 'nuts'; received 'boots"):
         clone(fitted).fit(*table(60)).refine("bootstrap")
-
-
-def test_what_is_saved_predicts_the_same(fitted, tmp_path: Path) -> None:
-    X, y = table(60)
-    model = clone(fitted).fit(X, y).refine("laplace", draws=10, chains=2)
-    model.save(tmp_path / "stack.safetensors")
-    loaded = bayesrbf.load(tmp_path / "stack.safetensors")
-    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    np.testing.assert_array_equal(loaded.weights_, model.weights_)
 
 
 def test_class_prior_density_and_imputation(fitted) -> None:

@@ -73,6 +73,7 @@ def test_boosting_on_groups_says_what_scikit_learn_says_on_them() -> None:
     np.testing.assert_allclose(found[complete], expected[complete], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_boosting_leaves_where_the_first_fold_has_no_use_for_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -236,6 +236,7 @@ def test_draws_anew_forget_it(mixture: HybridMixtureClassifier) -> None:
     assert of_graph.uncertainty(X).attrs["assumes_model"] == 1
 
 
+@pytest.mark.slow
 def test_units_and_order_change_nothing(mixture: HybridMixtureClassifier) -> None:
     X, y = table()
     scaled = X.assign(a=1000 * X["a"] + 5)[["level", "b", "a", "c"]]
