@@ -56,7 +56,7 @@ def test_columns_are_named_by_what_they_are_about(fitted: Any) -> None:
     np.testing.assert_array_equal(frame["novelty"], told["novelty"])
     one = told.sel(label="well")[["probability", "novelty"]].to_dataframe()
     assert list(one) == ["probability", "novelty"]
-    np.testing.assert_array_equal(one["probability"], model.predict_proba(X)[:, 1])
+    np.testing.assert_allclose(one["probability"], model.predict_proba(X)[:, 1], rtol=1e-12)
     assert "shapley[age, sick]" in model.explain(X).to_dataframe()
     assert len(told.isel(obs=slice(0)).to_dataframe()) == 0
     long = told[["probability"]].to_dataframe(dim_order=["obs", "label"])
