@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-# Stray labels: of any class alike, whatever their row. Rule 6 of the intervals of a stack.
+# Stray labels: of any class alike, whatever their row. Rule 7 of the intervals of a stack.
 #
 # Of n rows held out, the label of row i had the probability :math:`p_i`, among C classes. Rows
 # weigh :math:`v_i`. If the rate of stray labels is :math:`\epsilon`,

@@ -133,7 +133,7 @@ def centred_draws(
 ) -> Float[np.ndarray, "draw obs label"]:
     """Draws, each class moved in log odds to have what is delivered, or its stretch, as median.
 
-    Rule 5 of the intervals of a stack.
+    Rule 6 of the intervals of a stack.
     Of each, the share of ``strays`` is then of any class alike.
     """
     moved = log_odds(p, LEAST_DOUBT)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,9 +25,13 @@ from bayesrbf import (
     RBFNetworkClassifier,
     SDGMClassifier,
     StackedClassifier,
+    load,
     recalibrate,
 )
+from bayesrbf.base import names
 from bayesrbf.fit.asking import new_rows
+from bayesrbf.fit.chain import Chain, Draws, Seen, Stage, State, Step
+from bayesrbf.fit.table import FittedTable
 from tests.cases import generative, some_quick
 from tests.fit.class_tables import CLASSES, table
 
@@ -137,3 +143,74 @@ def test_no_row_depends_on_the_rows_beside_it(case: Case) -> None:
         xr.testing.assert_allclose(
             answer(frame.iloc[some]), answer(frame).isel(obs=some), atol=1e-10
         )
+
+
+@dataclass(frozen=True)
+class Cap(Stage):
+    """An expert's bound of the probability of a class; the others share what is taken."""
+
+    label: int
+    most: float
+
+    def on(self, seen: Seen) -> Step:
+        def step(state: State, point: State, draws: Draws | None) -> State:
+            p = np.exp(state.log_p)
+            own = np.minimum(p[:, :, self.label], self.most)
+            rest = (1 - own) / np.maximum(1 - p[:, :, self.label], 1e-12)
+            p = p * rest[:, :, None]
+            p[:, :, self.label] = own
+            return replace(state, log_p=np.log(p))
+
+        return step
+
+
+@pytest.mark.parametrize("name", some_quick(MAKERS, "mixture", "stack"))
+def test_a_new_stage_is_a_class_and_a_line(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is in predictions, draws, intervals, explanations and files."""
+    build = FittedTable._chain
+
+    def with_cap(fit: Any, doubt: Any) -> Any:
+        chain = build(fit, doubt)
+        return replace(chain, stages=(*chain.stages, Cap(0, 0.4)))
+
+    free, frame = drawn(name, "as trained"), rows()[:6]
+    over = free.predict_proba(frame)[:, 0] > 0.45
+    assert over.any()
+    monkeypatch.setattr(FittedTable, "_chain", with_cap)
+    drawn.cache_clear()
+    fitted.cache_clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = drawn(name, "as trained")
+        model.save(tmp_path / "model.safetensors")
+        read = load(tmp_path / "model.safetensors")
+        for one in (model, read):
+            np.testing.assert_allclose(one.predict_proba(frame)[over, 0], 0.4, atol=1e-9)
+            assert of_draws(one, frame)[:, :, 0].max() < 0.4 + 1e-9
+            told = one.uncertainty(frame)
+            assert (told["lower"][over, 0] < 0.4 + 1e-9).all()
+            explained = one.explain(frame)["log_odds"]
+            np.testing.assert_allclose(explained[over, 0], np.log(0.4 / 0.6), atol=1e-6)
+    drawn.cache_clear()
+    fitted.cache_clear()
+
+
+@pytest.mark.parametrize(("way", "bound"), [("as trained", 0.01), ("updated", 0.04)])
+def test_parts_of_the_doubt_add_up_before_the_centre(way: str, bound: float) -> None:
+    """Draw by draw in log odds; a slope of an update also multiplies the error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = fitted("stack", way).refine("laplace", draws=1000, chains=1)
+    cells, chain = new_rows(model.fitted_, rows()[:5].drop(3)).cells, model.fitted_.doubted
+
+    def moves(of: Chain) -> np.ndarray:
+        walk = of.on(cells)
+        log_p = walk.at(of.numbers.ravel()).log_p - walk.point.log_p
+        return log_p[:, :, 0] - log_p[:, :, 1]
+
+    own = [name for name in chain.parts if name not in (names.BEFORE_LABELS, names.STRAY_LABELS)]
+    assert len(own) == 2 + (way == "updated")
+    parts = sum(moves(chain.only(name)) for name in own)
+    np.testing.assert_allclose(np.var(parts, axis=0), np.var(moves(chain), axis=0), rtol=bound)
