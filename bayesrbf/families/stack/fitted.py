@@ -22,7 +22,6 @@ from bayesrbf.base.rows import (
     Observations,
     Recalibration,
     default_shape,
-    in_blocks,
     joined_rows,
 )
 from bayesrbf.families.stack.intervals import (
@@ -69,10 +68,6 @@ if TYPE_CHECKING:
 
 
 # A fitted stack: members, the pool of what they say, and a density of the columns.
-
-
-NUMBERS_A_ROW = 256
-"""Numbers that members hold of a row: many times its cells."""
 
 
 @stored
@@ -122,13 +117,8 @@ class FittedStack(FittedModel):
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities at the fitted point in nats; some rows at a time."""
-        result = np.empty((rows.n_obs, self.members.n_classes))
-        for part in in_blocks(rows.n_obs, NUMBERS_A_ROW):
-            some = rows.take(part)
-            values = self.members.log_probabilities(some)
-            result[part] = self.reported(self.pooled(values, self.hidden_share(some)), some)
-        return result
+        """Class log probabilities at the fitted point in nats."""
+        return SeenByPool(self, rows).log_p
 
     def reported(
         self, log_q: Float[np.ndarray, "row label"], rows: Observations
