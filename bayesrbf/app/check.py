@@ -252,12 +252,16 @@ def column_remarks(estimator: Estimator, new: pd.DataFrame, here: Sequence[str])
     ]
 
 
-def changed(estimator: Estimator, table: pd.DataFrame) -> list[str]:
-    """Sentences on columns that changed beyond chance, and what to do; none of an empty table."""
+def changed(estimator: Estimator, table: pd.DataFrame, said: tuple[Topic, ...] = ()) -> list[str]:
+    """Sentences on columns that changed beyond chance, and what to do; none of an empty table.
+
+    Topics that were ``said`` elsewhere are left out.
+    """
     if table.empty:
         return []
     columns = estimator.columns_
-    remarks = column_remarks(estimator, named_cells(table, columns), columns.names)
+    every = column_remarks(estimator, named_cells(table, columns), columns.names)
+    remarks = [remark for remark in every if remark.topic not in said]
     found = [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
     return [*found, advice(remarks)] if found else []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.fit.decisions import constant, cost_curve, mistakes, paid, varied
+from bayesrbf.fit.decisions import constant, cost_curve, mistakes, paid
 
 
 def test_answer_has_the_least_expected_cost() -> None:
@@ -29,7 +29,7 @@ def test_honest_probabilities_cost_no_more_than_any_constant_decision() -> None:
     p = np.repeat([[0.9, 0.1], [0.4, 0.6]], 10, axis=0)
     labels = np.concatenate([[0] * 9 + [1], [0] * 4 + [1] * 6])
     shares = np.linspace(0, 1, 21)
-    along = mistakes(varied(np.ones(2), 1, shares))
+    along = mistakes(np.column_stack([1 - shares, shares]))
     curve = cost_curve(p, labels, along)
     assert (curve <= [constant(labels, one) + 1e-12 for one in along]).all()
     assert curve[0] == curve[-1] == 0

@@ -249,7 +249,9 @@ def answer(
             frame, tally = asked.lines(served, block, options)
             frames.append(frame)
             tallies.append(tally)
-    told = changed(served.estimator, rows) if len(rows) >= ENOUGH else []
+    told = []
+    if len(rows) >= ENOUGH:  # predictions warn of missing cells themselves
+        told = changed(served.estimator, rows, ("missing", "reasons"))
     spoken = dict.fromkeys([*told, *(str(warning.message) for warning in caught)])
     frame = pd.concat(frames, ignore_index=True)
     frame["outside"] = outside(served, rows)
