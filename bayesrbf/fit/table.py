@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -473,7 +473,7 @@ class FittedTable[M: FittedModel, D]:
             self.classes.size,
             is_mean=self.averages and drawn,
             is_centred=not self.averages or doubt is not None or bool(updates),
-            strays=pool.strays if drawn and (doubt is not None or model.pools) else None,
+            strays=cache(pool.strays) if drawn and (doubt or model.pools) else None,
         )
 
     @property
