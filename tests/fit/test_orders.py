@@ -111,14 +111,25 @@ def test_what_says_nothing_changes_no_answer_of_the_default_stack(seed: int) -> 
     rng = np.random.default_rng(seed)
     sample = rng.permutation(len(X))[:75]
     X, y = X.iloc[sample], y[sample]
-    weights = rng.integers(1, 3, 75).astype(float)
+    weights, groups = rng.integers(1, 3, 75).astype(float), rng.integers(0, 50, 75)
     model = StackedClassifier(random_state=0)
-    expected = clone(model).fit(X, y, sample_weight=weights).predict_proba(X)
+    expected = clone(model).fit(X, y, sample_weight=weights, groups=groups).predict_proba(X)
     other_X, rows = turned(told_otherwise(X), seed)
-    other = model.fit(other_X, renamed(y)[rows], sample_weight=weights[rows])
+    said = {"sample_weight": weights[rows], "groups": groups[rows]}
+    other = model.fit(other_X, renamed(y)[rows], **said)
     back = np.searchsorted(other.classes_, TURNED)
     found = other.predict_proba(other_X)[:, back]
     np.testing.assert_allclose(found, expected[rows], **ROUNDING)
+
+
+def test_the_order_of_rows_of_groups_changes_no_rate() -> None:
+    """One row of each group is in a sub-sample, whatever number the group has."""
+    X, y = holes(60)
+    groups, back = np.arange(60) // 2, np.arange(60)[::-1]
+    model = KernelNetworkClassifier(rates="leave-one-out", random_state=0)
+    expected = clone(model).fit(X, y, groups=groups).predict_proba(X)
+    found = model.fit(X.iloc[back], y[back], groups=groups[back]).predict_proba(X)
+    np.testing.assert_allclose(found, expected, **ROUNDING)
 
 
 def test_either_copy_of_a_column_serves_and_a_difference_is_told() -> None:

@@ -265,7 +265,8 @@ def _one_of_each_unit(rows: Observations, rng: np.random.Generator) -> Int[np.nd
     if rows.units is None or not rows.units.split.any():
         return labelled
     shuffled = rng.permutation(labelled)
-    return shuffled[np.unique(rows.units.numbers[shuffled], return_index=True)[1]]
+    # Sorted, for numbers of units follow from the order of the table.
+    return np.sort(shuffled[np.unique(rows.units.numbers[shuffled], return_index=True)[1]])
 
 
 def expected_distances(
