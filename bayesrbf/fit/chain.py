@@ -150,7 +150,8 @@ class SeenByModel:
         if draws is None:
             return State(self.source.point(self.rows)[None])
         theta = self.source.theta()
-        said = self.predictor.at_all(theta.reshape(-1, theta.shape[2])[draws])
+        flat = theta.reshape(theta.shape[0] * theta.shape[1], theta.shape[2])
+        said = self.predictor.at_all(flat[draws])
         return State(said.log_probabilities, said.log_density)
 
 
