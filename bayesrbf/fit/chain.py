@@ -24,7 +24,7 @@ from scipy.special import logsumexp, softmax
 
 from bayesrbf.base import names
 from bayesrbf.base.log_posterior import Predictor
-from bayesrbf.base.rows import IN_CACHE, Observations, in_blocks
+from bayesrbf.base.rows import Observations, in_blocks
 from bayesrbf.fit.decisions import expected_costs, is_best
 from bayesrbf.fit.label_noise import StrayLabels
 from bayesrbf.fit.probabilities import (
@@ -170,6 +170,8 @@ class AnySource(Protocol):
 # The chain.
 
 
+AT_ONCE = 2**13
+"""Rows that go their way together: members of a stack hold hundreds of numbers of each."""
 _COPIES = 5
 """Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""
 
@@ -249,7 +251,7 @@ class Chain:
 
     def reported(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities that are reported; draws are never held all at once."""
-        blocks = [self.on(rows.take(some)).reported for some in blocks_of(rows.n_obs, IN_CACHE)]
+        blocks = [self.on(rows.take(some)).reported for some in blocks_of(rows.n_obs, AT_ONCE)]
         return np.concatenate(blocks)
 
     def point(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
@@ -387,7 +389,7 @@ class Chain:
     def _row_blocks(self, n_obs: int) -> list[Int[np.ndarray, " row"]]:
         """Rows whose arrays over all draws fit into the memory together."""
         size = max(1, self.memory // (8 * self.n_draws * self.n_classes * _COPIES))
-        return blocks_of(n_obs, min(size, IN_CACHE))
+        return blocks_of(n_obs, min(size, AT_ONCE))
 
 
 class Walk:
