@@ -65,9 +65,9 @@ def main(
             options = ["--target", "outcome", "--model", "mixture", "--inference", inference]
             command("fit", folder / "table.csv", *options, "--out", folder / inference)
             for count, file in files:
-                began, out = time.monotonic(), folder / "out.csv"
+                began, out = time.monotonic(), folder / "out"
                 memory = command("predict", folder / inference, file, "--out", out)
-                with open(out, "rb") as answers:
+                with open(out / f"{file.stem}-predictions.csv", "rb") as answers:
                     answered = sum(1 for _ in answers) - 1
                 one = {"model": name, "file": file.suffix, "rows": count, "answered": answered}
                 one |= {"memory": round(memory), "seconds": round(time.monotonic() - began)}

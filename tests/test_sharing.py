@@ -105,12 +105,12 @@ def test_fits_in_a_loop_leave_nothing_behind() -> None:
 
 
 @pytest.mark.slow
-def test_ten_times_as_many_rows_are_predicted_in_nearly_the_same_memory() -> None:
-    said = program("tests.large", 100_000, 10_000, "no draws")
+def test_more_blocks_of_rows_are_predicted_in_nearly_the_same_memory() -> None:
+    said = program("tests.large", 80_000, 25_000, "no draws")
     for suffix in (".csv", ".parquet"):
         few, many = (one for one in said if one["file"] == suffix)
-        assert many["answered"] == 100_000
-        assert many["memory"] < 1.6 * few["memory"], said
+        assert many["answered"] == 80_000
+        assert many["memory"] < 1.3 * few["memory"], [one["memory"] for one in said]
 
 
 def test_planted_leak_is_seen_and_a_step_is_none() -> None:
