@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # .. math::
 #    p_{nj} &= (1 - C \epsilon)\, \mathrm{softmax}(t_j l_{nj}) + \epsilon, \quad
 #    q_n = \mathrm{softmax}\bigl(t \log \textstyle\sum_j w_j p_{nj} + b \log \pi\bigr), \\
-#    w &\sim \mathrm{Dirichlet}(1.4, \ldots, 1.4), \quad
+#    w &\sim \mathrm{Dirichlet}(2, \ldots, 2), \quad
 #    \log t, \log t_j, b \sim N(0, 1/4), \quad
 #    \log p(w, t, b | y) = \sum_n v_n \log q_n[y_n] + \ldots
 #
@@ -95,7 +95,7 @@ class PoolOfRows:
     pull: Float[np.ndarray, "*rows"]
     log_shares: Float[np.ndarray, " label"]
     uncalibrated: Float[np.ndarray, " label"] | None = None
-    """Offsets of the log even pool for classes that are neither tempered nor pulled;
+    """Offsets of the log of the mean over members for classes that are neither tempered nor pulled;
     NaN for the others."""
 
     def members(
