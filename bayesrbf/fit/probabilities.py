@@ -148,7 +148,7 @@ def outer_ends(
 ) -> dict[str, np.ndarray]:
     """Ends of intervals: 0 and 1 where they are nearer to them than anybody may dispute.
 
-    Rule 7 of the intervals of a stack.
+    Rule 8 of the intervals of a stack.
 
     >>> outer_ends(np.array([[1e-7, 0.2]]), np.array([[2e-5, 0.99999]]))
     {'lower': array([[0. , 0.2]]), 'upper': array([[2.e-05, 1.e+00]])}

@@ -91,6 +91,7 @@ IN_DOUBT: Final = {
     names.LABELS_HELD_OUT: "the error of the model, given the labels held out",
     names.OTHER_KINDS: "how far the model is from other kinds of models",
     names.CLASS_SHARES: "the class shares of training",
+    names.UPDATE: "the update, which few rows have made",
     names.STRAY_LABELS: "labels that are wrong, whatever the row",
 }
 
@@ -208,7 +209,8 @@ def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None
     told = bayesrbf.explain_interval(served.estimator, row, served.focus.level).isel(obs=0)
     told = told.sel(label=_own(served, label))
     ends = (told[name].to_numpy().tolist() for name in ("part_lower", "part_upper"))
-    parts = zip((IN_DOUBT[part] for part in told[names.PART].to_numpy()), *ends, strict=True)
+    named = (IN_DOUBT.get(part, part) for part in told[names.PART].to_numpy().tolist())
+    parts = zip(named, *ends, strict=True)
     return Doubt(label, tuple(parts), float(told["labels_near"]))
 
 

@@ -24,6 +24,7 @@ from bayesrbf.app.report.options import OPTIONS, Purpose, options_content, read_
 from bayesrbf.app.serve import case
 from bayesrbf.app.serve.interface import PARTS, ModelFolder, RequestError, ServedModel
 from bayesrbf.app.words import number, percent
+from bayesrbf.base import names
 from bayesrbf.base.table_options import TableOptions
 from tests.app.links import dead_links
 from tests.app.serve.desks import COSTS, HOSTILE, ask, page, patients, serve_here, write_desk
@@ -417,3 +418,16 @@ def test_every_family_has_its_page(family: str, tmp_path: Path) -> None:
     assert ("no density" in text) == (not previous.has_density)
     assert page("card")
     assert json.loads(ask("openapi").content)["openapi"].startswith("3.")
+
+
+def test_a_stack_says_after_an_update_why_an_interval_is_so_wide(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["age", "dose"])
+    y = np.where(X["age"] + rng.normal(size=60) > 0, "ill", "well")
+    model = bayesrbf.StackedClassifier(["laplace", "normal"], cv=2, random_state=0).fit(X, y)
+    updated = bayesrbf.recalibrate(model.refine("laplace", draws=50), X[:30], y[::-1][:30], "slope")
+    updated.save(tmp_path / "model.safetensors")
+    served_here = ServedModel.of(ModelFolder("", tmp_path))
+    doubt = case.doubt_of(served_here, X.iloc[:1], "ill")
+    assert doubt is not None
+    assert [case.IN_DOUBT[names.UPDATE]] == [what for what, *_ in doubt.parts if "update" in what]
