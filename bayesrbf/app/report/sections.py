@@ -286,8 +286,11 @@ def read_intervals(job: Job, drawn: Drawn) -> str:
 
 def rehearse(job: Job, drawn: Drawn, n_repeats: int = 2) -> xr.Dataset:
     """Rehearse the model as it was chosen and drawn."""
+    model = drawn.refined
+    if "missingness" in model.get_params() and not model.fitted_.uses_indicators:
+        model = clone(model).set_params(missingness="ignorable")  # labels at random choose anew
     return rehearsing.rehearse(
-        drawn.refined,
+        model,
         job.X,
         job.y,
         groups=job.groups,

@@ -56,7 +56,7 @@ def test_a_good_extra_member_gets_the_weight_and_a_bad_one_does_not() -> None:
         good = StackedClassifier(["mixture"], extra=[LogisticRegression()], cv=3, random_state=0)
         weights.append(good.fit(X, y).weights_[1])
     assert good.members_ == ("mixture", "LogisticRegression")
-    assert np.mean(weights) > 0.8
+    assert np.mean(weights) > 0.7  # a prior of one row a member holds it back
     noise = ("noise", GaussianNB(priors=[0.9, 0.1], var_smoothing=1e6))
     bad = StackedClassifier(["normal"], extra=[noise], cv=3, random_state=0).fit(X, y)
     assert bad.weights_[1] < 0.1
