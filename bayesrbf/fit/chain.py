@@ -170,7 +170,7 @@ class AnySource(Protocol):
 # The chain.
 
 
-AT_ONCE = 2**13
+BLOCK = 2**13
 """Rows that go their way together: members of a stack hold hundreds of numbers of each."""
 _COPIES = 5
 """Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""
@@ -251,7 +251,7 @@ class Chain:
 
     def reported(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities that are reported; draws are never held all at once."""
-        blocks = [self.on(rows.take(some)).reported for some in blocks_of(rows.n_obs, AT_ONCE)]
+        blocks = [self.on(rows.take(some)).reported for some in blocks_of(rows.n_obs, BLOCK)]
         return np.concatenate(blocks)
 
     def point(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
@@ -389,7 +389,7 @@ class Chain:
     def _row_blocks(self, n_obs: int) -> list[Int[np.ndarray, " row"]]:
         """Rows whose arrays over all draws fit into the memory together."""
         size = max(1, self.memory // (8 * self.n_draws * self.n_classes * _COPIES))
-        return blocks_of(n_obs, min(size, AT_ONCE))
+        return blocks_of(n_obs, min(size, BLOCK))
 
 
 class Walk:

@@ -18,7 +18,6 @@ from bayesrbf import table as table_of_rows
 from bayesrbf.base.arrays import single_digits
 from bayesrbf.base.artefact import pack
 from bayesrbf.base.rows import Observations, Standardisation
-from bayesrbf.families.stack import fitted as fitted_stack
 from bayesrbf.families.stack.members import FittedMembers
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.mixture.maps import fit_half_rank
@@ -149,7 +148,7 @@ def test_kernels_share_their_companion_after_loading(tmp_path: Path) -> None:
 def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = fitted("stack")
     whole = model.predict_proba(X)
-    monkeypatch.setattr("bayesrbf.base.rows.AT_ONCE", 5 * fitted_stack.NUMBERS_A_ROW)
+    monkeypatch.setattr("bayesrbf.fit.chain.BLOCK", 5)
     np.testing.assert_allclose(model.predict_proba(X), whole, atol=1e-12)
 
 
