@@ -176,6 +176,11 @@ DIAGNOSED = 200
 """Most training rows whose class probabilities are diagnosed."""
 
 
+def before_updates(chain: Chain) -> Chain:
+    """The chain without updates: what is held out of training is judged before them."""
+    return replace(chain, use=tuple(one for one in chain.use if isinstance(one, Prevalence)))
+
+
 @named
 @dataclass(frozen=True, eq=False)
 class FittedTable[M: FittedModel, D]:
@@ -379,7 +384,7 @@ class FittedTable[M: FittedModel, D]:
         """
         if self.table.classes is None or self.model.pools:
             return {}
-        chain = replace(self.chain, use=self.chain.use[: self.table.prevalence is not None])
+        chain = before_updates(self.chain)
         some = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
         at_point = np.exp(chain.point(some))
         return {"probabilities": chain.draws(some)[0], "map_probabilities": at_point}
@@ -444,7 +449,8 @@ class FittedTable[M: FittedModel, D]:
     @cached_property
     def doubted(self) -> Chain:
         """The same with the doubt about the kind of model, where there is one: of intervals."""
-        return self.chain if self.draws is None else self._chain(self.doubt)
+        undoubted = self.doubt is None or self.draws is None
+        return self.chain if undoubted else self._chain(self.doubt)
 
     def _chain(self, doubt: Doubt | None) -> Chain:
         """The source, the stages in their order, and what is done over all draws."""
@@ -508,7 +514,7 @@ class FittedTable[M: FittedModel, D]:
             np.ones(index.size),
             whole=np.column_stack([index, positions]),
         )
-        chain = replace(self.doubted, use=self.doubted.use[: self.table.prevalence is not None])
+        chain = before_updates(self.doubted)
         if self.doubt is not None:
             with np.errstate(divide="ignore"):
                 source = self.doubt.held_out(np.log(p), chain.n_draws)

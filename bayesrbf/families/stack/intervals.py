@@ -54,6 +54,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -327,20 +328,21 @@ class PoolErrorStage(Stage):
 
     def on(self, seen: Any) -> Step:
         """Prepare some rows."""
-        known = list[ErrorOfRows]()  # the error of the rows, once it is asked for
+
+        @cache
+        def of_rows() -> ErrorOfRows:
+            error: ErrorOfRows = seen.error_under(self.error())
+            return error.before_labels if self.before_labels else error
 
         def step(state: State, point: State, draws: Draws | None) -> State:
             if draws is None:
                 return state
-            if not known:
-                error = seen.error_under(self.error())
-                known.append(error.before_labels if self.before_labels else error)
-            p = np.exp(point.log_p[0])
+            error, p = of_rows(), np.exp(point.log_p[0])
             return replace(
                 state,
-                log_p=log_softmax(state.log_p + known[0].draws(draws), axis=-1),
-                stretch=known[0].stretch(p),
-                labels_near=known[0].labels_near(p),
+                log_p=log_softmax(state.log_p + error.draws(draws), axis=-1),
+                stretch=error.stretch(p),
+                labels_near=error.labels_near(p),
             )
 
         return step

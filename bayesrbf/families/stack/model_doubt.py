@@ -132,11 +132,12 @@ class ModelUncertainty(Stage):
     def on(self, seen: Seen) -> Step:
         """Prepare some rows."""
         by_pool = SeenByPool(self.pool, seen.rows)
+        of_rows = cache(lambda: by_pool.error_under(self.error()))
 
         def step(state: State, point: State, draws: Draws | None) -> State:
             if draws is None:
                 return state
-            log_p, error = point.log_p[0], by_pool.error_under(self.error())
+            log_p, error = point.log_p[0], of_rows()
             labels_near = error.labels_near(np.exp(log_p))
             disputed = np.maximum(log_p, LEAST_DISPUTED_LOG)
             apart = np.maximum(by_pool.log_p, LEAST_DISPUTED_LOG) - disputed
