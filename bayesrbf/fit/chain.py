@@ -331,8 +331,12 @@ class Chain:
 
     def labels_near(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Labels at a row that tell as much of its class as those near by; NaN: unknown."""
-        near = self.on(rows).at(self.numbers.ravel()[:1]).labels_near
-        return np.full((rows.n_obs, self.n_classes), np.nan) if near is None else near
+        result = np.full((rows.n_obs, self.n_classes), np.nan)
+        for some in self._row_blocks(rows.n_obs):
+            near = self.on(rows.take(some)).at(self.numbers.ravel()[:1]).labels_near
+            if near is not None:
+                result[some] = near
+        return result
 
     def information(self, observations: Observations) -> Float[np.ndarray, " obs"]:
         """Mutual information of the label of every row and the parameters, block by block."""
