@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float, Float32, Int, Int32
+from joblib import parallel_config
 from threadpoolctl import threadpool_limits
 
 from bayesrbf.base.arrays import log_softmax
@@ -257,7 +258,8 @@ class TreeRows:
         ranks[:, np.isnan(ranks).all(axis=0)] = 0.0  # no split uses such a column
         # Equal weights are none: what asks for them takes longer.
         given = None if (weights == 1).all() else weights
-        model.fit(ranks, self.labels[places], sample_weight=given)
+        with parallel_config("threading"):  # trees are not worth sending to processes
+            model.fit(ranks, self.labels[places], sample_weight=given)
 
 
 def grow_forest(rows: TreeRows, *, n_trees: int, seed: int, extra: bool = False) -> Forest:
