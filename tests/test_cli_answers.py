@@ -465,12 +465,14 @@ def test_a_reader_that_leaves_is_no_error(words: list[str], code: int) -> None:
     [(os.killpg, 130, "interrupted"), (os.kill, 143, "terminated")],
     ids=["Ctrl-C", "SIGTERM"],
 )
+@pytest.mark.parametrize("wait", [0.2, 1])
 def test_ending_while_workers_fit_leaves_nothing(
     tmp_path_factory: pytest.TempPathFactory,
     tmp_path: Path,
     tell: Callable[[int, int], None],
     code: int,
     what: str,
+    wait: float,
 ) -> None:
     """A terminal tells every process of the command, a machine that shuts down the first."""
     said, out = tmp_path / "said", tmp_path / "out"
@@ -489,8 +491,8 @@ def test_ending_while_workers_fit_leaves_nothing(
         )
     try:
         while going.poll() is None and len(psutil.Process(going.pid).children()) < 2:
-            time.sleep(0.1)
-        time.sleep(1)  # until they have begun
+            time.sleep(0.01)
+        time.sleep(wait)  # while they import, or after it
         tell(going.pid, signal.SIGINT if code == 130 else signal.SIGTERM)
         assert going.wait(timeout=120) == code
     finally:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 import warnings
 from typing import Any
 
 import joblib
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity, SDGMClassifier, StackedClassifier
 from bayesrbf.base.tasks import run_tasks, showing
@@ -37,6 +39,18 @@ def test_who_shares_the_tasks_is_asked_of_joblib() -> None:
         first, second = (run_tasks(squared, range(2), "Squares") for _ in range(2))
     assert os.getpid() not in {pid for _, pid in first + second}
     assert {pid for _, pid in second} <= {pid for _, pid in first} or len(dict(first)) == 2
+
+
+def hears_ctrl_c(_: int) -> bool:
+    """Whether Ctrl-C reaches this process."""
+    return signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+def test_only_the_one_that_waits_hears_ctrl_c() -> None:
+    """The others never did: what is ignored at their start stays so while they import."""
+    get_reusable_executor().shutdown()  # those of other tests
+    assert not any(run_tasks(hears_ctrl_c, range(2), "Signals", n_jobs=2))
+    assert hears_ctrl_c(0)
 
 
 def test_progress_is_that_of_answers() -> None:

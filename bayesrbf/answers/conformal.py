@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -12,12 +13,12 @@ from scipy.stats import beta
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_consistent_length, check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from bayesrbf import table
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Units
+from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import Rule, one_of
 from bayesrbf.fit.held_out import aligned_probabilities, fitted_fold, folds_of, unit_folds
 from bayesrbf.fit.reading import LARGEST_SEED, units_in
@@ -284,9 +285,8 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         missing = table.missing_per_row(X)
         folds = self._folds(labels, units_in(X, groups, "ConformalSets.fit")[0])
         of_rows = groups if has_fit_parameter(self.classifier, "groups") else None
-        fits = Parallel(n_jobs=self.n_jobs)(
-            delayed(fitted_fold)(self.classifier, X, y, of_rows, fold, classes) for fold in folds
-        )
+        fit = partial(fitted_fold, self.classifier, X, y, of_rows, classes=classes)
+        fits = run_tasks(fit, folds, "Fitting folds", self.n_jobs)
         held_out = [rows for _, rows in folds]
         scores = [scores_of(p, labels[rows]) for (_, p), rows in zip(fits, held_out, strict=True)]
         edges = merged(missing[np.concatenate(held_out)], rows_needed(float(self.level)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -117,7 +119,8 @@ def run_tasks[T, A](
     given: set[tuple[str, str, int]] = set()
     with progress(progress_bar) as track:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-        results = parallel(delayed(_listened)(function, task) for task in tasks)
+        with deaf_processes():
+            results = parallel(delayed(_listened)(function, task) for task in tasks)
         for _ in track(tasks, description):
             answer, heard = next(results)
             answers.append(answer)
@@ -126,6 +129,24 @@ def run_tasks[T, A](
                     given.add(about)
                     warnings.warn_explicit(message, None, file, line)
     return answers
+
+
+@contextmanager
+def deaf_processes() -> Iterator[None]:
+    """Start processes that never hear Ctrl-C; it is ignored for the milliseconds of the start.
+
+    A terminal sends it to every process of a command. The one that waits for the others ends
+    them; one that is still importing would print where it was.
+    """
+    heard = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(heard):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a program that is started inherits this alone
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, heard)
 
 
 def _listened[T, A](function: Callable[[T], A], task: T) -> tuple[A, list[Heard]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
@@ -19,7 +18,7 @@ from jaxtyping import Float
 from threadpoolctl import threadpool_limits
 
 from bayesrbf.base.log_posterior import LogPosterior, MarkovKernel
-from bayesrbf.base.tasks import shown_progress
+from bayesrbf.base.tasks import deaf_processes, shown_progress
 from bayesrbf.inference.draws import Draws, check_numbers, on_grid, one_after_another
 from bayesrbf.inference.laplace import Whitened, approximate, dispersed, whitened
 
@@ -116,11 +115,12 @@ def run_chains(
     with TemporaryDirectory(prefix="bayesrbf-", ignore_cleanup_errors=True) as folder:
         board = _FileWatch.started(Path(folder) / "board", len(groups))
         try:
-            executor = _executor(processes)
-            runs = [
-                executor.submit(_in_group, work, group, board.path, place)
-                for place, group in enumerate(groups)
-            ]
+            with deaf_processes():  # the one that waits passes Ctrl-C on
+                executor = _executor(processes)
+                runs = [
+                    executor.submit(_in_group, work, group, board.path, place)
+                    for place, group in enumerate(groups)
+                ]
             _await(runs, board, advance)
         except BaseException:  # nobody waits for the groups any more
             board.stop()
@@ -187,9 +187,6 @@ def _executor(processes: int) -> Any:
     return get_reusable_executor(
         processes,
         timeout=_IDLE,
-        # Ctrl-C reaches every process of a terminal; the one that waits passes it on.
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),
         env=dict.fromkeys(_THREADS, "1"),
     )
 
