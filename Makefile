@@ -50,7 +50,7 @@ test: .venv/.with-test
 	$(pytest) -m "not slow" --hypothesis-profile=quick --durations=20 $(ARGS)
 
 test-all: .venv/.with-test
-	$(pytest) $(ARGS)
+	$(pytest) --durations=40 $(ARGS)
 
 # PyTorch is large, and the other tests have no use for it: an environment of its own.
 test-torch: export OPENBLAS_NUM_THREADS ?= 1
