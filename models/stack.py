@@ -12,7 +12,6 @@ from jaxtyping import Float, Int
 
 from bayesrbf.base import names
 from bayesrbf.base.priors import PoolPrior
-from bayesrbf.base.rows import MaskedRows
 from bayesrbf.models.densities import label_draw, label_logp
 
 
@@ -24,7 +23,9 @@ def declare_stack(
     member_names: Sequence[str],
     class_names: Sequence[object],
     prior: PoolPrior,
-    masked: MaskedRows | None = None,
+    masked: Float[np.ndarray, "obs copy member label"] | None = None,
+    missing_fractions: Float[np.ndarray, "obs version"] | None = None,
+    log_shares: Float[np.ndarray, " label"] | None = None,
 ) -> pm.Model:
     r"""Declare a pool of classifiers on rows that they were not fitted to.
 
@@ -34,8 +35,8 @@ def declare_stack(
        y_n \sim \mathrm{Categorical}\Bigl(\mathrm{softmax}
            \bigl(t \log \sum_j w_j p_{nj} + b \log \pi\bigr)\Bigr)^{v_n}
 
-    Without masked rows, b is 0. With them, w, log t, log t_j and b are variables at every
-    knot, and a row has what lies on the straight lines between those at its share of hidden cells;
+    Without masked copies of the rows, b is 0. With them, w, log t, log t_j and b are variables at
+    every knot, and a row has what lies on the straight lines between those at its missing fraction;
     a row without a cell has t = 0 and b = 1.
 
     Parameters
@@ -51,14 +52,18 @@ def declare_stack(
     prior : PoolPrior
         Rows behind every weight, whose Dirichlet parameter is one more; standard deviation s;
         probability epsilon that every member gives every class at least; knots.
-    masked : MaskedRows, optional
-        What members say of copies of the rows with more cells hidden, and the class shares.
+    masked : ndarray of shape (n_obs, n_copies, n_members, n_classes), optional
+        The same log probabilities of copies of the rows with more of their cells masked.
+    missing_fractions : ndarray of shape (n_obs, 1 + n_copies), optional
+        Missing fraction of every row as it is, then of its copies; read with ``masked`` alone.
+    log_shares : ndarray of shape (n_classes,), optional
+        Log class shares of training, log pi; read with ``masked`` alone.
 
     Returns
     -------
     pymc.Model
         Free variables ``weights``, ``member_log_temperatures`` and ``log_temperature``, and with
-        masked rows ``pull``; observed ``y``; the potential ``copies``.
+        masked copies ``pull``; observed ``y``; the potential ``copies``.
 
     Examples
     --------
@@ -104,18 +109,20 @@ def declare_stack(
         if masked is None:
             as_they_are, *copies = [pt.exp(outer) * log_pool(held_out, pool, inner)]
         else:
+            assert missing_fractions is not None
+            assert log_shares is not None
             pull = pm.Normal(names.PULL, np.float64(0), sd, dims=lead)
-            log_shares = pm.Data("log_shares", masked.log_shares, dims=names.LABEL)
+            shares = pm.Data("log_shares", log_shares, dims=names.LABEL)
 
             def at_share(values: Any, share: Float[np.ndarray, " obs"]) -> Any:
                 basis = np.stack([np.interp(share, knots, one) for one in np.eye(len(knots))], 1)
                 some = share < 1
                 temperature = pt.exp(basis @ outer) * some
-                pulled = pt.where(some, basis @ pull, 1.0)[:, None] * log_shares
+                pulled = pt.where(some, basis @ pull, 1.0)[:, None] * shares
                 return temperature[:, None] * log_pool(values, basis @ pool, basis @ inner) + pulled
 
-            versions = [held_out, *np.moveaxis(masked.values, 1, 0)]
-            as_they_are, *copies = map(at_share, versions, masked.hidden.T)
+            versions = [held_out, *np.moveaxis(masked, 1, 0)]
+            as_they_are, *copies = map(at_share, versions, missing_fractions.T)
         pm.CustomDist(
             names.OBSERVED_LABEL,
             as_they_are,

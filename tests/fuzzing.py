@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf.base.artefact import ArtefactError, load_state, save_state
+from bayesrbf.base.artefact import PROTOCOL, ArtefactError, load_state, save_state
 from tests.forgeries import assemble, compact, parts, sealed
 
 STATE: Final = {
@@ -35,7 +35,8 @@ TOKENS: Final = (
     *("-1", "9" * 400, '"\\u0000"', '"\\ud800"', '{"array":["0",0,[2]]}', '{"tuple":[]}'),
     *('{"array":["9",0,[1]]}', '{"coded":[["1",0,[2]],["0",1,[2]]]}', '["0",-1,[2]]'),
     *('{"dict":{}}', '{"float":"nan"}', '{"record":["os",{}]}', '{"enum":["x","y"]}', "0.5", "é"),
-    *('"protocol":2,', '"kind":"Thing",', "[" * 50, '{"a":' * 50, '"__class__"', '"__import__"'),
+    *(f'"protocol":{PROTOCOL},', '"kind":"Thing",', "[" * 50, '{"a":' * 50),
+    *('"__class__"', '"__import__"'),
 )
 """What is put where it does not belong."""
 VALUES: Final[tuple[Any, ...]] = (

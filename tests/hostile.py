@@ -23,7 +23,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from bayesrbf.base.artefact import ArtefactError, encode, load_state, pack, save_state, unpack
+from bayesrbf.base.artefact import (
+    PROTOCOL,
+    ArtefactError,
+    encode,
+    load_state,
+    pack,
+    save_state,
+    unpack,
+)
 from tests.forgeries import Forgery, assemble, compact, forge, parts, put
 from tests.fuzzing import STATE
 from tests.mutations import fitted
@@ -179,7 +187,10 @@ FILES: Final = {
 }
 
 MANIFESTS: Final = {
-    "a newer protocol": forged(put(protocol=3), "was written by protocol 3, this version reads 2"),
+    "a newer protocol": forged(
+        put(protocol=PROTOCOL + 1),
+        f"was written by protocol {PROTOCOL + 1}, this version reads {PROTOCOL}",
+    ),
     "a protocol of true": forged(put(protocol=True), "was written by protocol True"),
     "a protocol that clears the screen": forged(put(protocol="\x1b[2J"), "by protocol ?[2J"),
     "one key more": forged(put(also=1), "unknown or missing keys"),

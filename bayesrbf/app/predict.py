@@ -136,7 +136,7 @@ class BlockPredictions:
             f"{self._n_fewer} of {plural(self.rows, 'row')} {verb} fewer cells than 99 in 100 "
             f"training rows: {self._usual} of {of_all} there, here as few as {self._fewest}."
         )
-        if self.model.calibration_ is None:
+        if not self.model.calibration_.by_missing_fraction:
             return f"{sentence} The model is not calibrated for that; look at such rows one by one."
         return (
             f"{sentence} The model is calibrated for that, on held-out rows with cells hidden by "

@@ -19,7 +19,7 @@ from jaxtyping import Float, Int
 
 from bayesrbf.base.arrays import log_softmax
 from bayesrbf.base.priors import POOL_PRIOR
-from bayesrbf.base.rows import Observations, Recalibration
+from bayesrbf.base.rows import Observations
 
 
 def missing_share(
@@ -57,16 +57,6 @@ def hats(hidden: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*rows knot"]:
 def knot_weights(hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
     """How much a row counts at every knot: the more the nearer, and not at all without a cell."""
     return hats(hidden) * (hidden < 1)[:, None]
-
-
-def calibrated(
-    log_p: Float[np.ndarray, "*rows label"],
-    hidden: Float[np.ndarray, " obs"],
-    calibration: Recalibration,
-) -> Float[np.ndarray, "*rows label"]:
-    """Log probabilities of rows of which a share of the cells is hidden, calibrated."""
-    logs = np.log(calibration.temperatures)
-    return recalibrated(log_p, *powers(hidden, logs, calibration.pulls), calibration.log_shares)
 
 
 def powers(

@@ -14,13 +14,13 @@ from sklearn.base import ClassifierMixin
 from bayesrbf.answers.decide import acquire, decide
 from bayesrbf.answers.explain import explain
 from bayesrbf.answers.probabilities import predict_posterior, summary_of, uncertainty
-from bayesrbf.base.rows import Recalibration
-from bayesrbf.families.estimator import Calibrated, Estimator, fitting, out_of_fold_calibration
+from bayesrbf.families.estimator import Estimator, fitting
 from bayesrbf.fit.arguments import one_of
 from bayesrbf.fit.asking import new_rows, requires
 from bayesrbf.fit.drawing import Rehearsal
-from bayesrbf.fit.held_out import Predict
+from bayesrbf.fit.held_out import Predict, hold_out, masking_of, split_rows, warn_nothing_held_out
 from bayesrbf.fit.reading import Reading
+from bayesrbf.fit.stages import NO_CALIBRATION, Calibration
 from bayesrbf.fit.table import TrainingTable
 from bayesrbf.fit.training import by_blocks
 from bayesrbf.fit.updates import Update
@@ -55,21 +55,32 @@ class Classifier(ClassifierMixin, Estimator):
         factor = float(weight) if isinstance(weight, Real) else 1.0
         return super()._reading(unlabelled_weight=factor, **changes)
 
-    def _calibration(self, training: TrainingTable, predict: Predict) -> Calibrated:
-        """Temperature and calibration by out-of-fold predictions; none without ``calibrate``."""
+    def _calibration(self, training: TrainingTable, predict: Predict) -> Calibration:
+        """Calibration by out-of-fold class log joints, of one draw or of several.
+
+        None without ``calibrate``, nor, with a warning, where no row is held out.
+        """
         arguments = self.get_params(deep=False)
         if not arguments["calibrate"]:
-            return {"averages": self._mean_is_better}
-        return out_of_fold_calibration(
-            predict,
-            arguments["cv"],
-            training.rows,
-            training.read_columns,
-            training.kept,
-            training.class_labels,
-            training.seed,
-            training.owner,
+            return NO_CALIBRATION
+        rows, classes, cv = training.rows, training.class_labels, arguments["cv"]
+        # Codes beyond the classes are sets of several: such a row tells of no single class.
+        splits = (
+            (train, test.take(test.labels < classes.size))
+            for train, test in split_rows(cv, rows, training.kept, training.seed)
         )
+        certain = np.intersect1d(rows.labels, np.arange(classes.size))
+        masking = masking_of(rows, training.read_columns, classes.size, training.seed)
+        held_out = hold_out(splits, predict, classes, required=certain, masking=masking)
+        if held_out is not None:
+            return held_out.calibration()
+        warn_nothing_held_out(training.owner, cv)
+        return NO_CALIBRATION
+
+    @property
+    def _reports_mean(self) -> bool:  # type: ignore[override]  # by the arguments
+        """Whether the mean over draws is reported: of some families where nothing calibrates."""
+        return self._mean_is_better and not self.get_params(deep=False)["calibrate"]
 
     # ---- a posterior
 
@@ -516,9 +527,9 @@ class Classifier(ClassifierMixin, Estimator):
     @property
     def temperature_(self) -> float:
         """Factor of the class log probabilities; 1 without calibration."""
-        return self._fit.temperature
+        return self._fit.calibration.temperature
 
     @property
-    def calibration_(self) -> Recalibration | None:
-        """Recalibration of tempered probabilities where cells are hidden."""
+    def calibration_(self) -> Calibration:
+        """Calibration by rows held out, also by the missing fraction where that is known."""
         return self._fit.calibration

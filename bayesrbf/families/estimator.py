@@ -11,7 +11,7 @@ from functools import cache, wraps
 from importlib import import_module
 from inspect import get_annotations, signature
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, cast, get_args
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
@@ -20,7 +20,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf import table
 from bayesrbf.answers.conditional import (
     ConditionalDistribution,
     conditional,
@@ -42,14 +41,14 @@ from bayesrbf.base.artefact import (
     shown,
 )
 from bayesrbf.base.priors import Status, Trace
-from bayesrbf.base.rows import Observations, Recalibration, copies_sentence
+from bayesrbf.base.rows import Observations, copies_sentence
 from bayesrbf.base.tasks import progress, showing
 from bayesrbf.fit.arguments import SHARED, Rule
 from bayesrbf.fit.asking import Fit, requires
 from bayesrbf.fit.drawing import drawn
-from bayesrbf.fit.held_out import HeldOut, Predict, hold_out, masking_of, split_rows
 from bayesrbf.fit.model import FittedModel
 from bayesrbf.fit.reading import Reading
+from bayesrbf.fit.stages import NO_CALIBRATION, Calibration
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import by_blocks
 from bayesrbf.inference.draws import Draws
@@ -62,60 +61,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from bayesrbf.inference.diagnose import FindingsTable
-
-
-# The calibration of a classifier on rows that its fits have not seen.
-
-
-class Calibrated(TypedDict, total=False):
-    """Fields of a ``FittedTable`` that say how its class probabilities are calibrated."""
-
-    temperature: float
-    calibration: Recalibration | None
-    uncalibrated: Float[np.ndarray, " label"] | None
-    averages: bool
-
-
-def out_of_fold_calibration(
-    predict: Predict,
-    cv: object,
-    rows: Observations,
-    columns: table.Columns,
-    kept: Int[np.ndarray, " kept"],
-    classes: np.ndarray,
-    seed: int,
-    owner: str,
-) -> Calibrated:
-    """Calibration by out-of-fold class log joints, of one draw or of several.
-
-    Nothing, with a warning that names the ``owner``, where no row was held out. Where cells of the
-    columns can be hidden, there is also what calibrates the tempered probabilities then.
-    """
-    # Codes beyond the classes are sets of several: such a row tells of no single class.
-    splits = (
-        (train, test.take(test.labels < classes.size))
-        for train, test in split_rows(cv, rows, kept, seed)
-    )
-    certain = np.intersect1d(rows.labels, np.arange(classes.size))
-    masking = masking_of(rows, columns, classes.size, seed)
-    predictions = hold_out(splits, predict, classes, required=certain, masking=masking)
-    if predictions is not None:
-        return calibrated(predictions)
-    warn(
-        f"{owner}(calibrate=True): cv={cv} holds out no labelled row (the only row of a "
-        "class never is), so the temperature is 1; label more rows, or give other splits."
-    )
-    return {}
-
-
-def calibrated(held_out: HeldOut) -> Calibrated:
-    """Calibration by held-out rows, and offsets of classes that none of them has."""
-    temperature = held_out.temperature
-    return {
-        "temperature": temperature,
-        "calibration": held_out.calibration(temperature),
-        "uncalibrated": held_out.uncalibrated,
-    }
 
 
 # What every estimator shares: arguments checked, a fit taken at once, a posterior, a file.
@@ -169,6 +114,8 @@ class Estimator(BaseEstimator, ABC):
     _by_blocks: ClassVar[dict[str, tuple[object, ...]]] = {}
     """Arguments that need all rows in memory unless they have one of these values."""
     _is_shown = False
+    _reports_mean: bool = False
+    """Whether class probabilities are means over draws, where there are draws."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -212,7 +159,7 @@ class Estimator(BaseEstimator, ABC):
         details: object,
         outcome: tuple[Status, Trace],
         sentence: str = "",
-        **probabilities: Unpack[Calibrated],
+        calibration: Calibration = NO_CALIBRATION,
     ) -> AnyFit:
         """A fit that ended, with draws if ``inference`` asks; a warning if it did not end well."""
         status, trace = outcome
@@ -225,7 +172,14 @@ class Estimator(BaseEstimator, ABC):
         if training.columns is not None and training.columns.message:
             sentence = f"{sentence} {training.columns.message}"
         fit: AnyFit = FittedTable(
-            training, model, trace, converged, sentence, details, **probabilities
+            training,
+            model,
+            trace,
+            converged,
+            sentence,
+            details,
+            calibration,
+            self._reports_mean,
         )
         inference = vars(self)["inference"]
         return fit if inference == "map" else self._drawn(fit, inference, {})

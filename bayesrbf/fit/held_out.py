@@ -20,9 +20,7 @@ from bayesrbf.base.arrays import class_shares, log_scores, single_digits
 from bayesrbf.base.hidden_share import knot_weights, missing_share
 from bayesrbf.base.records import MOST_LOG, Requirements, Stored, stored, within
 from bayesrbf.base.rows import (
-    MaskedRows,
     Observations,
-    Recalibration,
     Units,
     joined_rows,
     joined_units,
@@ -36,6 +34,8 @@ from bayesrbf.fit.calibration import (
     fit_temperature,
     tempered,
 )
+from bayesrbf.fit.stages import Calibration
+from bayesrbf.reading.notes import warn
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.encode import encode_labels, read_labels
 from bayesrbf.table.order import units_of
@@ -343,23 +343,12 @@ class Masking:
             hidden = hidden[kinds % len(hidden), np.arange(test.n_obs)]
         return [test, *(table.hide(test, mask, self.columns) for mask in hidden)]
 
-    def hidden(self, versions: Sequence[Observations]) -> Float[np.ndarray, "obs version"]:
-        """Share of hidden cells of the rows in all versions."""
+    def missing_fractions(
+        self, versions: Sequence[Observations]
+    ) -> Float[np.ndarray, "obs version"]:
+        """Missing fraction of the rows in all versions."""
         of = self.columns.column_of
         return np.stack([missing_share(rows, of) for rows in versions], axis=1)
-
-    def answered(
-        self,
-        values: Sequence[np.ndarray],
-        hidden: Sequence[np.ndarray],
-    ) -> MaskedRows:
-        """Predictions for the copies of all folds.
-
-        Both lists have an array of shape (n_held_out, n_versions, ...) a fold. Single precision
-        tells enough of them, and a file is smaller.
-        """
-        answers = single_digits(np.concatenate(values)[:, 1:])
-        return MaskedRows(answers, single_digits(np.concatenate(hidden)), self.log_shares)
 
 
 def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) -> Masking | None:
@@ -406,12 +395,14 @@ class HeldOut:
     values: Float[np.ndarray, "obs *values"]
     labels: Int[np.ndarray, " obs"]  # True class codes.
     weights: Float[np.ndarray, " obs"]
-    masked: MaskedRows | None = None
-    """Predictions for the rows with more of their cells hidden."""
+    masked: Float[np.ndarray, "obs copy *values"] | None = None
+    """The same for copies of the rows with more of their cells masked, in single precision."""
+    missing_fractions: Float[np.ndarray, "obs version"] | None = None
+    """Missing fraction of every row as it is, then of its masked copies."""
     folds: Int[np.ndarray, " obs"] | None = None
     """Which fold held a row out."""
     log_shares: Float[np.ndarray, " label"] | None = None
-    """Log shares of the classes among the labelled training rows of a fold."""
+    """Log shares of the classes in training; of the first fold, where no cells were masked."""
     units: Units | None = None
     """Which rows are one unit; None: every row is alone."""
 
@@ -420,6 +411,13 @@ class HeldOut:
         yield within(abs(self.values), 0, MOST_LOG), "log probabilities"
         same = self.folds is None or self.folds.shape == self.labels.shape
         yield same, "a fold of every row"
+        yield (self.masked is None) == (self.missing_fractions is None), "copies and their cells"
+        if self.masked is not None and self.missing_fractions is not None:
+            n_obs, n_copies = self.masked.shape[:2]
+            yield self.masked.shape[2:] == self.values.shape[1:], "predictions for its copies"
+            yield n_obs == self.labels.size, "copies of every row"
+            yield self.missing_fractions.shape == (n_obs, 1 + n_copies), "cells of its versions"
+            yield self.log_shares is not None, "class shares beside copies"
 
     @property
     def parts(self) -> Int[np.ndarray, " obs"]:
@@ -428,20 +426,20 @@ class HeldOut:
         return np.arange(self.labels.size) % 2 if alone else np.asarray(self.folds)
 
     @property
-    def unjudged(self) -> Int[np.ndarray, " class"]:
+    def never_held_out(self) -> Int[np.ndarray, " class"]:
         """Classes that none of the rows has, of a table whose shares are known."""
         comparable = self.log_shares is not None and self.labels.size
         classes = np.arange(self.values.shape[-1] if comparable else 0)
         return np.setdiff1d(classes, self.labels)
 
     @property
-    def uncalibrated(self) -> Float[np.ndarray, " label"] | None:
+    def offsets(self) -> Float[np.ndarray, " label"] | None:
         """Offsets of the log joints of classes without a row, in nats; NaN for the others.
 
         Over rows of other classes the probability of a class is on average at most its share: where
         it is more, it is made that share. Nothing else is known of it. None if all are judged.
         """
-        absent = self.unjudged
+        absent = self.never_held_out
         if not absent.size or self.log_shares is None:
             return None
         p = softmax(self.values, axis=-1)
@@ -461,38 +459,35 @@ class HeldOut:
         Of another nothing can be learnt here: every probability that it has would look like a
         mistake.
         """
-        absent, masked = self.unjudged, self.masked
-        if not absent.size:
-            return self
+        absent = self.never_held_out
 
         def without(values: np.ndarray) -> np.ndarray:
             values = values.copy()
             values[..., absent] = values.max(axis=-1, keepdims=True) - EXCLUDED
             return values
 
-        if masked is not None:
-            masked = replace(masked, values=without(masked.values))
-        return replace(self, values=without(self.values), masked=masked)
+        return self.mapped(without) if absent.size else self
+
+    def mapped(self, function: Callable[[np.ndarray], np.ndarray]) -> HeldOut:
+        """Predictions changed, for rows as they are and for masked copies (their second axis)."""
+        masked = None if self.masked is None else function(self.masked)
+        return replace(self, values=function(self.values[:, None])[:, 0], masked=masked)
 
     def take(self, rows: Bool[np.ndarray, " obs"]) -> HeldOut:
         """Some of the rows."""
-        masked, folds, units = self.masked, self.folds, self.units
-        if masked is not None:
-            masked = replace(masked, values=masked.values[rows], hidden=masked.hidden[rows])
-        return HeldOut(
-            self.values[rows],
-            self.labels[rows],
-            self.weights[rows],
-            masked,
-            None if folds is None else folds[rows],
-            self.log_shares,
-            None if units is None else units.take(rows),
+        masked, fractions, folds = (
+            None if values is None else values[rows]
+            for values in (self.masked, self.missing_fractions, self.folds)
         )
+        units = None if self.units is None else self.units.take(rows)
+        values, labels, weights = self.values[rows], self.labels[rows], self.weights[rows]
+        return HeldOut(values, labels, weights, masked, fractions, folds, self.log_shares, units)
 
     @property
     def hidden(self) -> Float[np.ndarray, " obs"]:
-        """Share of hidden cells of the rows as they are."""
-        return np.zeros(self.labels.size) if self.masked is None else self.masked.hidden[:, 0]
+        """Missing fraction of the rows as they are; 0 where no cells were masked."""
+        fractions = self.missing_fractions
+        return np.zeros(self.labels.size) if fractions is None else fractions[:, 0]
 
     @property
     def ignorable_weights(self) -> Float[np.ndarray, " obs"]:
@@ -500,13 +495,13 @@ class HeldOut:
 
         Rows of each class weigh together what they weighed before: the weights move no class share.
         """
-        if self.masked is None or not self.hidden.any():
+        if self.log_shares is None or not self.hidden.any():
             return self.weights
         log_p = log_softmax(self.values, axis=-1)
         log_p = log_p.reshape(len(log_p), -1, log_p.shape[-1])
         mean = logsumexp(log_p, axis=1, b=1 / log_p.shape[1])
         evidence = evidence_of_missing_fraction(
-            mean, self.labels, self.weights, self.hidden, self.masked.log_shares
+            mean, self.labels, self.weights, self.hidden, self.log_shares
         )
         weights = self.weights / evidence
         before, after = (np.bincount(self.labels, some) for some in (self.weights, weights))
@@ -514,17 +509,11 @@ class HeldOut:
 
     def without(self, places: Sequence[int]) -> HeldOut:
         """Predictions without some of several members, whose number is the second axis."""
-        masked = self.masked
-        if masked is not None:
-            masked = replace(masked, values=np.delete(masked.values, places, axis=2))
-        return replace(self, values=np.delete(self.values, places, axis=1), masked=masked)
+        return self.mapped(lambda values: np.delete(values, places, axis=2))
 
     def of_candidate(self, place: int) -> HeldOut:
         """Predictions of one of several candidates, whose number is the second axis."""
-        masked = self.masked
-        if masked is not None:
-            masked = replace(masked, values=masked.values[:, :, place])
-        return replace(self, values=self.values[:, place], masked=masked)
+        return self.mapped(lambda values: values[:, :, place])
 
     def selection[C](
         self, candidates: Sequence[C], *, calibrate: bool, margin: float = 0.0
@@ -546,37 +535,45 @@ class HeldOut:
         """Temperature of class log joints, of one draw or of several."""
         return fit_temperature(self.among_judged().values, self.labels, self.weights)
 
-    def calibration(self, temperature: float) -> Recalibration | None:
-        """Calibration of tempered log probabilities at every knot of the share of hidden cells.
+    def calibration(self, temperature: float | None = None) -> Calibration:
+        """Calibration of class log joints, at every knot of the missing fraction where known.
 
-        None where no cells were hidden. Predictions of several draws are averaged.
+        ``temperature`` is that of rows as they are; None: it is fitted to them. Predictions of
+        several draws are averaged.
         """
-        masked, powers = self.masked, []
-        if masked is None:
-            return None
+        temperature = self.temperature if temperature is None else temperature
+        found = Calibration(temperature, offsets=self.offsets)
+        log_shares, powers = self.log_shares, []
+        if self.masked is None or log_shares is None:
+            return found
         judged = self.among_judged()
         for values, labels, weights in judged.at_knots(judged.weights):
             log_p = tempered(values, temperature)
             if log_p.ndim > 2:
                 log_p = logsumexp(log_p, axis=1) - np.log(log_p.shape[1])
-            powers.append(fit_powers(log_p, labels, weights, masked.log_shares))
+            powers.append(fit_powers(log_p, labels, weights, log_shares))
         temperatures, pulls = np.array(powers).T.copy()
-        return Recalibration(temperatures, pulls, masked.log_shares)
+        return replace(found, temperatures=temperatures, pulls=pulls, log_shares=log_shares)
+
+    @property
+    def versions(self) -> Float[np.ndarray, "obs version *values"]:
+        """Predictions for every row as it is, then for its masked copies."""
+        as_is = self.values[:, None]
+        return as_is if self.masked is None else np.concatenate([as_is, self.masked], axis=1)
 
     def at_knots(
         self, weights: Float[np.ndarray, " obs"]
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Values, labels and weights at every knot of the missing fraction.
 
-        A row, as it is and as each copy, counts at the two knots beside its share, the more the
+        A row, as it is and as each copy, counts at the two knots beside its fraction, the more the
         nearer.
         """
-        assert self.masked is not None
-        values = np.concatenate([self.values[:, None], self.masked.values], axis=1)
-        n_versions = values.shape[1]
-        values, labels = values.reshape(-1, *values.shape[2:]), np.repeat(self.labels, n_versions)
-        weights = np.repeat(weights, n_versions)
-        for at_knot in (knot_weights(self.masked.hidden.reshape(-1)) * weights[:, None]).T:
+        assert self.missing_fractions is not None
+        values, fractions = self.versions, self.missing_fractions.ravel()
+        labels, weights = (np.repeat(one, values.shape[1]) for one in (self.labels, weights))
+        values = values.reshape(-1, *values.shape[2:])
+        for at_knot in (knot_weights(fractions) * weights[:, None]).T:
             some = at_knot > 0
             yield values[some], labels[some], at_knot[some]
 
@@ -624,18 +621,34 @@ def hold_out_folds(
         by_version = entries.reshape(len(of_fold), -1, *entries.shape[1:])
         values.append(np.ascontiguousarray(np.moveaxis(by_version, 0, 1)))
         versions.append(of_fold)
-    masked = None
+    masked, fractions = None, None
     if masking is not None and all(len(every) > 1 for every in versions):
-        masked = masking.answered(values, [masking.hidden(every) for every in versions])
+        # Single precision tells enough of copies, and a file is smaller.
+        masked = single_digits(np.concatenate(values)[:, 1:])
+        fractions = single_digits(np.concatenate([*map(masking.missing_fractions, versions)]))
+    shares = None if n_classes is None else log_shares(folds[0], n_classes)
     tests = [test for test, *_ in versions]
     return HeldOut(
         np.concatenate([answers[:, 0] for answers in values]),
         np.concatenate([test.labels for test in tests]),
         np.concatenate([test.weights for test in tests]),
         masked,
+        fractions,
         np.repeat(np.arange(len(tests)), [test.n_obs for test in tests]),
-        None if n_classes is None else log_shares(folds[0], n_classes),
+        shares if masked is None or masking is None else masking.log_shares,
         joined_units([(test.units, test.n_obs) for test in tests]),
+    )
+
+
+def warn_nothing_held_out(
+    owner: str,
+    cv: object,
+    consequence: str = "the temperature is 1, and held-out rows choose nothing",
+) -> None:
+    """Warn that no row was held out, and of what follows."""
+    warn(
+        f"{owner}(cv={cv}) holds out no labelled row (the only row of a class never is), so "
+        f"{consequence}; label more rows, or give other splits."
     )
 
 

@@ -14,7 +14,7 @@ from bayesrbf.base import names
 from bayesrbf.base.arrays import class_shares, draw_categories
 from bayesrbf.base.log_posterior import LogPosterior, Predictor
 from bayesrbf.base.priors import PowerMaps
-from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
+from bayesrbf.base.rows import MixtureParameters, Observations
 from bayesrbf.fit.chain import AnySource, Chain, Source, Stage
 from bayesrbf.fit.label_noise import StrayLabels
 from bayesrbf.inference.draws import Draws
@@ -197,11 +197,6 @@ class FittedModel(ABC):
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
         """Shares of the classes that predictions stand for: those of the labelled rows."""
         return class_shares(rows.labels, rows.weights, n_classes)
-
-    @property
-    def calibration(self) -> Recalibration | None:
-        """Its own calibration by the share of missing cells, of a pool."""
-        return None
 
     def strays(self) -> StrayLabels | None:
         """Stray labels by rows held out, of a pool."""

@@ -13,34 +13,72 @@ from scipy.stats.qmc import Halton
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import keeping, log_softmax
-from bayesrbf.base.hidden_share import calibrated, powers
-from bayesrbf.base.rows import Observations, Recalibration
+from bayesrbf.base.hidden_share import powers, recalibrated
+from bayesrbf.base.records import MOST_LOG, Requirements, scales, stored, within
+from bayesrbf.base.rows import Observations
 from bayesrbf.fit.calibration import tempered
 from bayesrbf.fit.chain import Draws, Seen, Stage, State, Step
 from bayesrbf.table.order import standardisation
 
 
-@dataclass(frozen=True)
-class Calibrated(Stage):
-    """Probabilities tempered, and calibrated where cells are missing, as held-out rows ask."""
+@stored
+class Calibration(Stage):
+    r"""Calibration of class probabilities by rows held out, by the missing fraction h where known.
 
-    temperature: float
-    calibration: Recalibration | None
-    """Temperature and pull by the share of missing cells; None: the same for all rows."""
-    uncalibrated: Float[np.ndarray, " label"] | None
-    """Of classes that no row held out has, what is added to their log joint: they stay as the model
-    has them. NaN of the others."""
+    .. math:: \log q(c | x) = t(h) \, t \log p(c | x) + b(h) \log \pi_c + \text{constant}
+
+    The class log probabilities p of a model are of shape (n_draws, n_obs, n_classes), in nats.
+    Without a row held out t = 1, and nothing is changed.
+    """
+
+    temperature: float = 1.0
+    """Factor t of the class log probabilities."""
+    temperatures: Float[np.ndarray, " knot"] | None = None
+    """Factors of tempered log probabilities at the knots of the missing fraction; None: t alone."""
+    pulls: Float[np.ndarray, " knot"] | None = None
+    """Exponents b of the class shares at the knots."""
+    log_shares: Float[np.ndarray, " label"] | None = None
+    """Log class shares of training."""
+    offsets: Float[np.ndarray, " label"] | None = None
+    """Shift of the log joint of a class that no row held out has, which stays as the model has it;
+    NaN for the others. None: every class has such rows."""
+
+    @property
+    def by_missing_fraction(self) -> bool:
+        """Whether it knows how the missing fraction of a row matters."""
+        return self.log_shares is not None
+
+    def powers(
+        self, missing_fraction: Float[np.ndarray, " obs"]
+    ) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
+        """Temperature and exponent of the class shares of every row."""
+        assert self.temperatures is not None
+        assert self.pulls is not None
+        return powers(missing_fraction, np.log(self.temperatures), self.pulls)
 
     def on(self, seen: Seen) -> Step:
         """Prepare some rows."""
 
         def step(state: State, point: State, draws: Draws | None) -> State:
             log_p = tempered(state.log_p, self.temperature)
-            if self.calibration is not None:
-                log_p = calibrated(log_p, seen.hidden, self.calibration)
-            return replace(state, log_p=keeping(log_p, state.log_p, self.uncalibrated))
+            if self.log_shares is not None:
+                log_p = recalibrated(log_p, *self.powers(seen.hidden), self.log_shares)
+            return replace(state, log_p=keeping(log_p, state.log_p, self.offsets))
 
         return step
+
+    def __laws__(self) -> Requirements:
+        yield scales(self.temperature) and self.temperature < MOST_LOG, "a temperature"
+        by_fraction = (self.temperatures, self.pulls, self.log_shares)
+        yield len({one is None for one in by_fraction}) == 1, "both at its knots, and class shares"
+        if (offsets := self.offsets) is not None:
+            judged = np.isnan(offsets)
+            yield bool(judged.any()), "classes held out"
+            yield within(offsets[~judged], -MOST_LOG, 1e-9), "offsets of classes"
+
+
+NO_CALIBRATION: Final = Calibration()
+"""What a model says, unchanged."""
 
 
 # The doubt about the class shares, which is all that is known of a row without a cell: rule 2 of
@@ -81,7 +119,7 @@ def share_draws(
 class ClassShares(Stage):
     """Class shares of training, of which every draw has its own."""
 
-    calibration: Recalibration
+    calibration: Calibration
     counts: Float[np.ndarray, " label"]
     """Labelled rows of every class."""
     n_draws: int
@@ -99,8 +137,7 @@ class ClassShares(Stage):
         def step(state: State, point: State, draws: Draws | None) -> State:
             if draws is None:
                 return state
-            logs = np.log(self.calibration.temperatures)
-            _, pull = powers(seen.hidden, logs, self.calibration.pulls)
+            _, pull = self.calibration.powers(seen.hidden)
             moved = state.log_p + pull[:, None] * self.moves[draws][:, None]
             return replace(state, log_p=log_softmax(moved, axis=-1))
 

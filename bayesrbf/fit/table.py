@@ -16,19 +16,24 @@ from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import LogPosterior
 from bayesrbf.base.priors import Trace
 from bayesrbf.base.records import (
-    MOST_LOG,
     Requirements,
     field_values,
     named,
-    scales,
     simplex,
     within,
 )
-from bayesrbf.base.rows import MixtureParameters, Observations, Recalibration
+from bayesrbf.base.rows import MixtureParameters, Observations
 from bayesrbf.fit.chain import Chain, Stage
 from bayesrbf.fit.model import Axes, Doubt, FittedModel, Replicates, drawn_labels, evenly
 from bayesrbf.fit.probabilities import PredictiveSummary
-from bayesrbf.fit.stages import Calibrated, ClassShares, FarRows, Prevalence, far_rows
+from bayesrbf.fit.stages import (
+    NO_CALIBRATION,
+    Calibration,
+    ClassShares,
+    FarRows,
+    Prevalence,
+    far_rows,
+)
 from bayesrbf.fit.updates import Update
 from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture.cells import Cells, cell_law, novelty
@@ -194,13 +199,9 @@ class FittedTable[M: FittedModel, D]:
     """How the fit ended."""
     details: D
     """Details of the fit, of the family."""
-    temperature: float = 1.0
-    """Factor of the class log probabilities."""
-    calibration: Recalibration | None = None
-    """Recalibration of tempered probabilities where cells are hidden."""
-    uncalibrated: Float[np.ndarray, " label"] | None = None
-    """Offsets of the log joints of classes without a held-out row; NaN for the others."""
-    averages: bool = False
+    calibration: Calibration = NO_CALIBRATION
+    """How rows held out calibrate class probabilities; a pool has done so itself."""
+    reports_mean: bool = False
     """Whether probabilities are means over draws, where there are draws."""
     draws: Draws | None = None
     """Draws, with the components named as in the fit."""
@@ -234,11 +235,8 @@ class FittedTable[M: FittedModel, D]:
             if self.doubt is not None:
                 shape = len(columns.real_names), columns.n_levels, self.classes.size
                 yield self.doubt.table_shape == shape, "a pool of its columns"
-        yield scales(self.temperature) and self.temperature < MOST_LOG, "a temperature"
-        if (moves := self.uncalibrated) is not None:
-            judged = np.isnan(moves)
-            yield moves.shape == self.classes.shape and bool(judged.any()), "classes held out"
-            yield within(moves[~judged], -MOST_LOG, 1e-9), "moves of classes"
+        offsets = self.calibration.offsets
+        yield offsets is None or offsets.shape == self.classes.shape, "offsets of its classes"
         sizes = {one.shares.size for one in self.updates}
         yield not sizes or sizes == {self.classes.size}, "updates of its classes"
         yield (draws is None) == (self.raw is None), "the draws as they came"
@@ -369,7 +367,7 @@ class FittedTable[M: FittedModel, D]:
             yield from findings(point(log_posterior, self.point))
             return
         given = self._probabilities_of_training()
-        yield from findings(draws, raw=self.raw, averages=self.averages, **given)
+        yield from findings(draws, raw=self.raw, averages=self.reports_mean, **given)
         # Without a coordinate every draw is the same, rows left out or not. A draw of the
         # bootstrap is none of the posterior, from which weights could take out a row.
         if log_posterior.dimension and draws.method != "bootstrap":
@@ -456,20 +454,24 @@ class FittedTable[M: FittedModel, D]:
         """The source, the stages in their order, and what is done over all draws."""
         model, seed, prevalence = self.model, self.table.seed, self.table.prevalence
         source = model.chain_source(
-            lambda: self.log_posterior, self.rows, self.draws, self.temperature, self.hidden_share
+            lambda: self.log_posterior,
+            self.rows,
+            self.draws,
+            self.calibration.temperature,
+            self.hidden_share,
         )
         numbers = np.arange(np.prod(source.shape)).reshape(source.shape)
         drawn = self.draws is not None
         stages = list[Stage]()
         if not model.pools:
-            stages.append(Calibrated(self.temperature, self.calibration, self.uncalibrated))
+            stages.append(self.calibration)
         pool = model if doubt is None else doubt
         if drawn and (error := pool.error(numbers.size, seed)) is not None:
             stages.append(error)
-        calibration = model.calibration if model.pools else self.calibration
-        if calibration is not None and numbers.size > 1:
-            counts = self.rows.n_labelled * np.exp(calibration.log_shares)
-            stages.append(ClassShares(calibration, counts, numbers.size, seed))
+        log_shares = self.calibration.log_shares
+        if log_shares is not None and numbers.size > 1:
+            counts = self.rows.n_labelled * np.exp(log_shares)
+            stages.append(ClassShares(self.calibration, counts, numbers.size, seed))
         updates = [one.stage(numbers.size, seed) for one in self.updates if not one.is_identity]
         return Chain(
             source,
@@ -477,8 +479,8 @@ class FittedTable[M: FittedModel, D]:
             (*([] if prevalence is None else [Prevalence(self.log_ratio)]), *updates),
             numbers,
             self.classes.size,
-            is_mean=self.averages and drawn,
-            is_centred=not self.averages or doubt is not None or bool(updates),
+            is_mean=self.reports_mean and drawn,
+            is_centred=not self.reports_mean or doubt is not None or bool(updates),
             strays=cache(pool.strays) if drawn and (doubt or model.pools) else None,
         )
 
@@ -518,7 +520,7 @@ class FittedTable[M: FittedModel, D]:
         if self.doubt is not None:
             with np.errstate(divide="ignore"):
                 source = self.doubt.held_out(np.log(p), chain.n_draws)
-            stages = tuple(one for one in chain.stages if not isinstance(one, Calibrated))
+            stages = tuple(one for one in chain.stages if not isinstance(one, Calibration))
             chain = replace(chain, source=source, stages=stages, use=())
         return positions, chain.summary(rows, prob, p[positions])
 

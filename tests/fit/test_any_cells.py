@@ -27,6 +27,7 @@ from bayesrbf import (
 )
 from bayesrbf.families.stack.fitting import FEWER, MANY_ROWS
 from bayesrbf.fit.held_out import STRATA, hiding_masks
+from bayesrbf.fit.stages import Calibration
 from tests.cases import some_quick
 
 Table = tuple[pd.DataFrame, np.ndarray]
@@ -142,7 +143,8 @@ def test_a_temperature_alone_breaks_the_law(new) -> None:
     """So the law can fail: the kernel network without its calibration, three errors granted."""
     X, y = made(400, seed=0)
     model = KernelNetworkClassifier(random_state=0).fit(X, y)
-    model.fitted_ = model.fitted_.replaced(calibration=None)
+    alone = Calibration(model.temperature_)
+    model.fitted_ = model.fitted_.replaced(calibration=alone)
     share = (y == "sick").mean()
     error = np.sqrt(share * (1 - share) / y.size)
     means = [model.predict_proba(only(new[0], [one]))[:, 0].mean() for one in X.columns]
@@ -190,14 +192,14 @@ def test_a_row_of_many_has_one_copy_and_there_are_as_many_of_every_kind() -> Non
         StackedClassifier(["normal"], random_state=0).fit(*made(n, seed=0)).model_.held
         for n in (200, int(MANY_ROWS) + 1)
     )
-    assert few.masked.values.shape[1] == STRATA + 1
+    assert few.masked.shape[1] == STRATA + 1
     some = StackedClassifier(["normal"], random_state=0).fit(*made(900, seed=0)).model_.held
-    assert some.masked.values.shape[1] == 2
-    assert (some.masked.hidden[:, 1] != some.masked.hidden[:, 2]).mean() > 0.8
-    assert many.masked.values.shape[1] == 1
+    assert some.masked.shape[1] == 2
+    assert (some.missing_fractions[:, 1] != some.missing_fractions[:, 2]).mean() > 0.8
+    assert many.masked.shape[1] == 1
     assert np.unique(many.folds).size == FEWER
     one_cell = 1 - 1 / made(1, seed=0)[0].shape[1]
-    kept = many.masked.hidden[:, 1]
+    kept = many.missing_fractions[:, 1]
     for third in range(STRATA):
         here = (kept >= third / STRATA) & (kept < (third + 1) / STRATA)
         assert here.mean() > 0.15

@@ -72,7 +72,7 @@ def test_other_classes_are_calibrated_as_without_it() -> None:
         warnings.simplefilter("ignore")
         model = StackedClassifier(random_state=0).fit(X, y)
     held = model.fitted_.model.held
-    assert held.unjudged.tolist() == [2]
+    assert held.never_held_out.tolist() == [2]
     judged = held.among_judged().values
     np.testing.assert_array_equal(judged[..., :2], held.values[..., :2])
     # Two classes are left: what is said of them is what the third leaves, shared as before.

@@ -16,7 +16,7 @@ from bayesrbf.fit.chain import Chain, Draws, Seen, Source, Stage, State, Step
 from bayesrbf.fit.label_noise import StrayLabels, stray_labels
 from bayesrbf.fit.probabilities import entropy
 from bayesrbf.fit.row_answers import to_dataset
-from bayesrbf.fit.stages import Calibrated, Prevalence
+from bayesrbf.fit.stages import Calibration, Prevalence
 
 N_OBS, N_CLASSES = 11, 3
 AS_TRAINED = np.zeros(N_CLASSES)
@@ -68,7 +68,7 @@ def chain_of(given: Source, log_ratio: np.ndarray = AS_TRAINED, temperature: flo
     numbers = np.arange(np.prod(given.shape)).reshape(given.shape)
     return Chain(
         given,
-        (Calibrated(temperature, None, None),),
+        (Calibration(temperature),),
         (Prevalence(log_ratio),) if log_ratio.any() else (),
         numbers,
         log_ratio.size,

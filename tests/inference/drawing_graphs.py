@@ -27,6 +27,7 @@ from bayesrbf.families.sdgm.posterior import (
 )
 from bayesrbf.families.sdgm.records import CompletedRows
 from bayesrbf.families.stack.posterior import StackLogPosterior
+from bayesrbf.fit.held_out import HeldOut
 from bayesrbf.models.kernel_network import declare_kernel_network
 from bayesrbf.models.median_lvq import declare_median_lvq
 from bayesrbf.models.sdgm import declare_sdgm
@@ -113,8 +114,8 @@ def stack() -> Simulator:
 
     return Simulator(
         model,
-        lambda drawn: StackLogPosterior(held_out[1:], drawn["y"], ones[1:]),
-        lambda drawn: StackLogPosterior(held_out, np.append(0, drawn["y"]), ones),
+        lambda drawn: StackLogPosterior(HeldOut(held_out[1:], drawn["y"], ones[1:])),
+        lambda drawn: StackLogPosterior(HeldOut(held_out, np.append(0, drawn["y"]), ones)),
     )
 
 

@@ -18,7 +18,7 @@ from scipy.special import log_softmax
 from bayesrbf import GammaPrecisions, MixturePrior
 from bayesrbf.base.log_posterior import LogPosterior
 from bayesrbf.base.priors import POOL_PRIOR, Objective
-from bayesrbf.base.rows import MaskedRows, MixtureSpecification, Observations, Standardisation
+from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
 from bayesrbf.families.kernel_network.posterior import (
     INTERCEPT_SD,
     KernelNetworkLogPosterior,
@@ -34,6 +34,7 @@ from bayesrbf.families.sdgm.posterior import (
 )
 from bayesrbf.families.sdgm.records import CompletedRows
 from bayesrbf.families.stack.posterior import StackLogPosterior, equal_pool
+from bayesrbf.fit.held_out import HeldOut
 from bayesrbf.mixture.em import fit_mixture, problem_of
 from bayesrbf.mixture.expectation import prepare
 from bayesrbf.mixture.objective import HybridLogPosterior
@@ -116,21 +117,24 @@ def stack(masks: bool = False) -> Family:
     labels, weights = rng.integers(0, 3, 12), rng.uniform(0.5, 2.0, 12)
     scores = rng.normal(size=(12, 3, 3)) + 2 * np.eye(3)[labels][:, None] * [[1.0], [0.5], [0.1]]
     held = log_softmax(scores, axis=2)
-    masked = None
+    rows = HeldOut(held, labels, weights)
     if masks:
         copies = log_softmax(rng.normal(size=(12, 3, 3, 3)), axis=3)
         hidden = np.column_stack([np.where(np.arange(12) < 6, 0.0, 0.3), rng.random((12, 3))])
         hidden[3, 2] = 1.0
-        masked = MaskedRows(copies, hidden, np.log([0.5, 0.3, 0.2]))
-    log_posterior = StackLogPosterior(held, labels, weights, masked)
+        shares = np.log([0.5, 0.3, 0.2])
+        rows = HeldOut(held, labels, weights, copies, hidden, log_shares=shares)
+    log_posterior = StackLogPosterior(rows)
     model = declare_stack(
         held,
         labels,
-        weights,
+        rows.ignorable_weights,
         member_names=["laplace", "mixture", "normal_blend"],
         class_names=["a", "b", "c"],
         prior=POOL_PRIOR,
-        masked=masked,
+        masked=rows.masked,
+        missing_fractions=rows.missing_fractions,
+        log_shares=rows.log_shares,
     )
 
     def slope(theta: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from bayesrbf.base.priors import OBJECTIVES, MixturePrior, ObjectiveName
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import COVARIANCE_TYPES, CovarianceType, MixtureSpecification, default_shape
 from bayesrbf.families.classifier import Classifier, Labels
-from bayesrbf.families.estimator import Calibrated, fitting
+from bayesrbf.families.estimator import fitting
 from bayesrbf.families.hybrid.density import MixtureMethods
 from bayesrbf.families.hybrid.objectives import Likelihood, MixtureObjective, objective_of
 from bayesrbf.families.hybrid.selection import (
@@ -31,7 +31,8 @@ from bayesrbf.families.hybrid.selection import (
 )
 from bayesrbf.fit.arguments import SHARED, PerClass, Rule, components_per_class, number, one_of
 from bayesrbf.fit.drawing import METHODS, Rehearsal
-from bayesrbf.fit.held_out import masking_of, split_rows
+from bayesrbf.fit.held_out import masking_of, split_rows, warn_nothing_held_out
+from bayesrbf.fit.stages import NO_CALIBRATION, Calibration
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training
 from bayesrbf.mixture.fitted import (
@@ -41,7 +42,6 @@ from bayesrbf.mixture.fitted import (
     Solver,
     fit_mixture_rows,
 )
-from bayesrbf.reading.notes import warn
 
 HybridFit = FittedTable[FittedMixture, tuple[MixtureCandidate, ...]]
 
@@ -299,7 +299,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         open_weight = self.unlabelled_weight == OPEN
         task = Task(prior, solver, open_weight, column_maps=self.column_maps)
         rounds = self._rounds(specification, columns)
-        choice, probabilities = self._choose(task, *rounds, training)
+        choice, calibration = self._choose(task, *rounds, training)
         setting = choice.setting
         specification, start = setting.specification, None
         if task.begins_with(rows):
@@ -327,7 +327,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self._warn_where_singular(fit)
         sentence = " ".join(filter(None, (fit.status.sentence, way, choice.unlabelled)))
         outcome, details = (fit.status, fit.trace), choice.candidates
-        self.fitted_ = self._ended(training, model, details, outcome, sentence, **probabilities)
+        self.fitted_ = self._ended(
+            training, model, details, outcome, sentence, calibration=calibration
+        )
         return self
 
     def _solver(self, seed: int) -> Solver:
@@ -376,28 +378,21 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
 
     def _choose(
         self, task: Task, first: Setting, rounds: Sequence[Round], training: TrainingTable
-    ) -> tuple[Choice, Calibrated]:
+    ) -> tuple[Choice, Calibration]:
         """The setting of the best out-of-fold log score, and what calibrates its probabilities."""
         rows, classes, calibrate = training.rows, training.class_labels, self.calibrate
         asked = calibrate or any(len(each.changes) > 1 for each in rounds)
         splits = list(split_rows(self.cv, rows, training.kept, training.seed)) if asked else []
         choice = choose_in_turn(task, splits, first, rounds, classes, calibrate=calibrate)
         if asked and not any(test.n_obs for _, test in splits):
-            warn(
-                f"{training.owner}: cv={self.cv} holds out no labelled row (the only "
-                "row of a class never is), so nothing is chosen by it and the temperature is 1; "
-                "label more rows, or give other splits."
-            )
-        if choice.temperature is None or not calibrate:
-            return choice, {"averages": self._mean_is_better and not calibrate}
+            warn_nothing_held_out(training.owner, self.cv)
+        if choice.calibration is None or not calibrate:
+            return choice, NO_CALIBRATION
         columns = choice.setting.masked or training.read_columns
         masking = masking_of(rows, columns, classes.size, training.seed)
-        calibration = None if masking is None else choice.calibration(splits, classes, masking)
-        return choice, {
-            "temperature": choice.temperature,
-            "calibration": calibration,
-            "uncalibrated": choice.uncalibrated,
-        }
+        if masking is None:
+            return choice, choice.calibration
+        return choice, choice.by_missing_fraction(splits, classes, masking)
 
     def _check_method(self, method: str) -> None:
         """Refuse methods that draw labels and cells, unless the objective is the likelihood."""

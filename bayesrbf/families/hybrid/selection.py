@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesrbf import table
 from bayesrbf.base.priors import MixturePrior, Objective
@@ -17,11 +16,11 @@ from bayesrbf.base.rows import (
     MixtureParameters,
     MixtureSpecification,
     Observations,
-    Recalibration,
     default_shape,
 )
 from bayesrbf.fit.calibration import Selection, unlabelled_gain
 from bayesrbf.fit.held_out import Fold, HeldOut, Masking, hold_out
+from bayesrbf.fit.stages import Calibration
 from bayesrbf.mixture.fitted import LIKELIHOOD, ColumnMaps, FittedMixture, Solver, fit_mixture_rows
 
 # Classifying mixtures among which held-out rows choose: structures, objectives, rows.
@@ -239,13 +238,11 @@ class Task:
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen setting and its temperature."""
+    """The chosen setting and its calibration."""
 
     setting: Setting
-    temperature: float | None = None
-    """Out-of-fold temperature of the chosen setting; None where it was not held out."""
-    uncalibrated: Float[np.ndarray, " label"] | None = None
-    """Offsets of the log joints of classes without a held-out row; NaN for the others."""
+    calibration: Calibration | None = None
+    """Of the chosen setting, by rows as they are; None where no row was held out."""
     judged: tuple[tuple[Setting, float], ...] = ()
     """Settings in the order of trial, and their scores."""
     unlabelled: str = ""
@@ -267,18 +264,18 @@ class Choice:
         others = [pair for pair in self.judged if pair[0] != self.setting]
         return tuple(MixtureCandidate.of(*pair) for pair in [(self.setting, score), *others])
 
-    def calibration(
+    def by_missing_fraction(
         self, splits: Sequence[Fold], classes: np.ndarray, masking: Masking
-    ) -> Recalibration | None:
-        """Calibration of the chosen setting, which alone predicts rows with cells hidden."""
-        if self.temperature is None:
-            return None
+    ) -> Calibration:
+        """Calibration of the chosen setting by masked copies of the rows held out, too."""
 
         def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:
             return self.of_folds[fold].class_log_joint(test)
 
         held_out = hold_out(splits, predict, classes, masking=masking)
-        return None if held_out is None else held_out.calibration(self.temperature)
+        assert held_out is not None
+        assert self.calibration is not None
+        return held_out.calibration(self.calibration.temperature)
 
 
 def choose(
@@ -297,8 +294,7 @@ def choose(
     selection = held_out.selection(settings, calibrate=calibrate, margin=margin)
     return Choice(
         selection.chosen,
-        held_out.of_candidate(selection.best).temperature,
-        held_out.of_candidate(selection.best).uncalibrated,
+        held_out.of_candidate(selection.best).calibration(),
         tuple(zip(settings, selection.scores.tolist(), strict=True)),
         _of_unlabelled(selection),
         {fold: mixtures[selection.best] for fold, mixtures in of_folds.items()},
@@ -350,10 +346,10 @@ def choose_in_turn(
         if settings == [choice.setting]:
             continue
         if len(settings) == 1:
-            choice = replace(choice, setting=settings[0], temperature=None)
+            choice = replace(choice, setting=settings[0], calibration=None)
             continue
         better = choose(task, splits, settings, classes, calibrate=calibrate, margin=each.margin)
         choice = better.after(choice)
-    if calibrate and choice.temperature is None:
+    if calibrate and choice.calibration is None:
         choice = choose(task, splits, [choice.setting], classes, calibrate=True).after(choice)
     return choice

@@ -264,9 +264,9 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             return network(train, seed + 1 + fold)[0].class_log_joint(test)
 
         model, fit = network(table.distinct(training.rows)[0], seed)
-        probabilities = self._calibration(training, held_out)
+        calibration = self._calibration(training, held_out)
         outcome = fit.status, Trace(fit.joint)
-        self.fitted_ = self._ended(training, model, None, outcome, **probabilities)
+        self.fitted_ = self._ended(training, model, None, outcome, calibration=calibration)
         return self
 
     def _settings(self, seed: int) -> KernelSettings:

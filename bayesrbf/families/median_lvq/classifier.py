@@ -17,7 +17,7 @@ from bayesrbf import table
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Observations, joined_rows
 from bayesrbf.families.classifier import Classifier, Labels
-from bayesrbf.families.estimator import AnyFit, Calibrated, calibrated, fitting
+from bayesrbf.families.estimator import AnyFit, fitting
 from bayesrbf.families.median_lvq.dissimilarities import (
     PRECOMPUTED,
     Metric,
@@ -51,7 +51,7 @@ from bayesrbf.fit.arguments import (
 )
 from bayesrbf.fit.asking import new_rows, requires
 from bayesrbf.fit.drawing import Rehearsal
-from bayesrbf.fit.held_out import HeldOut, hold_out, masking_of, split_rows
+from bayesrbf.fit.held_out import HeldOut, hold_out, masking_of, split_rows, warn_nothing_held_out
 from bayesrbf.fit.reading import (
     Reading,
     read_labels,
@@ -59,8 +59,8 @@ from bayesrbf.fit.reading import (
     refuse_collection,
     warn_of_copies,
 )
+from bayesrbf.fit.stages import NO_CALIBRATION, Calibration
 from bayesrbf.fit.table import FittedTable, RowReader, TrainingTable
-from bayesrbf.reading.notes import warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -229,23 +229,19 @@ def choose_width(
     cv: object,
     calibrate: bool,
     masked: Source | None,
-) -> tuple[Sigma | None, Calibrated]:
+) -> tuple[Sigma | None, Calibration]:
     """Width of least held-out log loss, and what calibrates it: for all rows, for hidden cells."""
     if len(widths) == 1 and not calibrate:
-        return widths[0], {}
+        return widths[0], NO_CALIBRATION
     predictions = held_out(rows, prototypes, widths, settings, training, cv=cv, masked=masked)
     if predictions is None:
-        middle = "sigma is the middle of its grid and " if len(widths) > 1 else ""
-        warn(
-            f"{training.owner}: no labelled row could be held out by cv={cv} (the only row of a "
-            f"class never is), so {middle}the temperature is 1; label more rows, or give sigma and "
-            "calibrate=False."
-        )
-        return widths[len(widths) // 2], {}
+        middle = "sigma is the middle of its grid and the temperature is 1"
+        warn_nothing_held_out(training.owner, cv, middle)
+        return widths[len(widths) // 2], NO_CALIBRATION
     selection = predictions.selection(widths, calibrate=False)
     if not calibrate:
-        return selection.chosen, {}
-    return selection.chosen, calibrated(predictions.of_candidate(selection.best))
+        return selection.chosen, NO_CALIBRATION
+    return selection.chosen, predictions.of_candidate(selection.best).calibration()
 
 
 def held_out(
@@ -552,7 +548,7 @@ class MedianLVQClassifier(Classifier):
         settings = SearchSettings(self.n_init, self.max_iter, training.seed)
         # Margins are pulled nowhere: the nearest exemplar decides.
         masks = self.calibrate and self.metric == GOWER and self.objective == "rslvq"
-        width, probabilities = choose_width(
+        width, calibration = choose_width(
             dissimilarities,
             prototypes,
             widths,
@@ -562,12 +558,11 @@ class MedianLVQClassifier(Classifier):
             calibrate=self.calibrate,
             masked=source if masks else None,
         )
-        probabilities["averages"] = not self.calibrate
         wider = wider_ones(widths, width)
         fit = fit_exemplars(dissimilarities, prototypes, width, settings, wider=wider)
         model = FittedExemplars(source, dissimilarities, prototypes, fit.parameters, width)
         outcome = fit.status, fit.trace
-        self.fitted_ = self._ended(training, model, None, outcome, **probabilities)
+        self.fitted_ = self._ended(training, model, None, outcome, calibration=calibration)
         return self
 
     def _check_arguments(self) -> None:

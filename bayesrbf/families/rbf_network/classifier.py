@@ -233,9 +233,9 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
             of_fold, _ = self._fit_rows(train, training, seed + 1 + fold)
             return of_fold.class_log_joint(test)
 
-        probabilities = self._calibration(training, held_out)
+        calibration = self._calibration(training, held_out)
         outcome = fit.status, Trace(fit.joint)
-        self.fitted_ = self._ended(training, model, None, outcome, **probabilities)
+        self.fitted_ = self._ended(training, model, None, outcome, calibration=calibration)
         return self
 
     def _check_arguments(self) -> None:

@@ -273,10 +273,10 @@ class SDGMClassifier(Classifier):
                 of_fold = replace(of_fold, prediction="single-mode")
             return of_fold.drawn_log_probabilities(test)
 
-        probabilities = self._calibration(training, held_out)
+        calibration = self._calibration(training, held_out)
         path = EvidencePath(fit.trace, fit.completion_error)
         outcome = fit.status, Trace(fit.trace.evidence)
-        self.fitted_ = self._ended(training, model, path, outcome, **probabilities)
+        self.fitted_ = self._ended(training, model, path, outcome, calibration=calibration)
         return self
 
     def _fit_rows(

@@ -320,7 +320,6 @@ class StackedClassifier(Classifier):
             None,
             (Status.CONVERGED, Trace(np.array([model.log_density_at_point]))),
             sentence + way,
-            temperature=model.pool.temperature,
             calibration=model.calibration,
         )
         return self

@@ -20,7 +20,6 @@ from bayesrbf.base.rows import (
     FewValues,
     MixtureSpecification,
     Observations,
-    Recalibration,
     default_shape,
     joined_rows,
 )
@@ -50,13 +49,13 @@ from bayesrbf.families.stack.posterior import (
     Pool,
     StackLogPosterior,
     fit_pools,
-    log_posterior_of,
     out_of_fold,
 )
 from bayesrbf.fit.chain import State
 from bayesrbf.fit.held_out import HeldOut, Masking, NumberedFold, hold_out_folds
 from bayesrbf.fit.label_noise import StrayLabels, stray_labels
 from bayesrbf.fit.model import Axes, Description, FittedModel
+from bayesrbf.fit.stages import Calibration
 from bayesrbf.fit.table import TrainingTable
 from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture.fitted import FittedMixture, Solver, component_class, fit_mixture_rows
@@ -189,14 +188,14 @@ class FittedStack(FittedModel):
 
     def pool_error(self, n_draws: int, seed: int) -> PoolError:
         """The error of the pool, given the labels of the rows held out."""
-        held, masked = self.held, self.held.masked
+        held = self.held
         values, hidden, weights = held.values, self.held.hidden, held.weights
         if held.units is not None:  # rows of one unit say the same
             weights = weights * np.where(held.units.split, held.units.counts, 1.0)
-        if masked is not None:
-            values = np.concatenate([values, masked.values.reshape(-1, *values.shape[1:])])
-            hidden = np.concatenate([hidden, masked.hidden[:, 1:].ravel()])
-            weights = np.append(weights, np.repeat(weights, masked.values.shape[1]))
+        if held.masked is not None and held.missing_fractions is not None:
+            values = np.concatenate([values, held.masked.reshape(-1, *values.shape[1:])])
+            hidden = np.concatenate([hidden, held.missing_fractions[:, 1:].ravel()])
+            weights = np.append(weights, np.repeat(weights, held.masked.shape[1]))
         n = held.labels.size
 
         def report(log_q: np.ndarray) -> np.ndarray:
@@ -206,7 +205,7 @@ class FittedStack(FittedModel):
         places, log_p = self.places(values, hidden, report)
         q = np.exp(log_p)
         information = weights[:, None] * q * (1 - q)
-        information[:, held.unjudged] = 0
+        information[:, held.never_held_out] = 0
         return pool_error(places, information, n_draws, seed)
 
     def strays(self) -> StrayLabels:
@@ -222,7 +221,7 @@ class FittedStack(FittedModel):
     @cached_property
     def pool_posterior(self) -> StackLogPosterior:
         """The log posterior: of all rows of a table, only those held out speak of the pool."""
-        return log_posterior_of(self.held)
+        return StackLogPosterior(self.held)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
@@ -250,13 +249,13 @@ class FittedStack(FittedModel):
         return np.unique(kinds, return_inverse=True)[1]
 
     @property
-    def calibration(self) -> Recalibration | None:
-        """Temperatures and pulls of the pool at the knots; None where it has one for all rows."""
-        masked, pools = self.held.masked, (self.pool, *self.emptier)
-        if masked is None:
-            return None
+    def calibration(self) -> Calibration:
+        """Temperatures and exponents of the class shares in the pool, at the knots where known."""
+        if self.held.masked is None:
+            return Calibration(self.pool.temperature)
+        pools = (self.pool, *self.emptier)
         temperatures, pulls = np.array([(one.temperature, one.pull) for one in pools]).T.copy()
-        return Recalibration(temperatures, pulls, masked.log_shares)
+        return Calibration(self.pool.temperature, temperatures, pulls, self.held.log_shares)
 
     @property
     def log_density_at_point(self) -> float:
@@ -345,6 +344,8 @@ class FittedStack(FittedModel):
             class_names=axes.classes.tolist(),
             prior=POOL_PRIOR,
             masked=judged_rows.masked,
+            missing_fractions=judged_rows.missing_fractions,
+            log_shares=judged_rows.log_shares,
         )
 
     def description(self, rows: Observations, axes: Axes) -> Description:
@@ -429,7 +430,7 @@ class SeenByPool:
             report = partial(self.pool.reported, rows=self.rows)
             return error.at(self.pool.places(self.values, self.hidden, report)[0])
         held = self.pool.held
-        copies = 0 if held.masked is None else held.masked.values.shape[1]
+        copies = 0 if held.masked is None else held.masked.shape[1]
         of_copies = self.pool.n_scored + self.held[:, None] * copies + np.arange(copies)
         return error.left_out(np.column_stack([self.held, of_copies]))
 

@@ -25,9 +25,15 @@ from bayesrbf.families.stack.missingness import (
 )
 from bayesrbf.families.stack.posterior import Pool, equal_pool, fit_pools, mean_pools
 from bayesrbf.fit.calibration import unlabelled_gain
-from bayesrbf.fit.held_out import Fold, HeldOut, NumberedFold, numbered_folds, split_rows
+from bayesrbf.fit.held_out import (
+    Fold,
+    HeldOut,
+    NumberedFold,
+    numbered_folds,
+    split_rows,
+    warn_nothing_held_out,
+)
 from bayesrbf.fit.table import TrainingTable
-from bayesrbf.reading.notes import warn
 
 MANY_ROWS: Final = 2500.0
 """Weight of the labelled rows from which they are held out in fewer folds."""
@@ -56,7 +62,7 @@ def fit_stack(
     shared = settings.training(distinct, 0)
     members = settings.fit(shared)
     gain = gain_of_unlabelled(settings, folds, held_out, n_jobs)
-    held_out, pools = pools_of(held_out, settings, training.owner)
+    held_out, pools = pools_of(held_out, settings, training.owner, cv)
     if cv is None and rows.n_labelled <= DEALT_TWICE:
         again = numbered_folds(pool_splits(cv, rows, kept, seed + 1), training.class_labels)
         later = [(len(folds) + number, train, test) for number, train, test in again]
@@ -137,15 +143,12 @@ def pool_splits(
 
 
 def pools_of(
-    held_out: HeldOut | None, settings: StackSettings, owner: str
+    held_out: HeldOut | None, settings: StackSettings, owner: str, cv: object
 ) -> tuple[HeldOut, tuple[Pool, ...]]:
     """Weights and temperatures; equal ones, with a warning, where no row could be held out."""
     if held_out is not None:
         return held_out, fit_pools(held_out)
-    warn(
-        f"{owner}: no labelled row could be held out (classes of one row never "
-        "are), so all members weigh the same and no temperature is fitted; label more rows."
-    )
+    warn_nothing_held_out(owner, cv, "all members weigh the same and no temperature is fitted")
     n_members = len(settings.names)
     values = np.zeros((0, n_members, settings.n_classes))
     return HeldOut(values, np.zeros(0, np.intp), np.zeros(0)), (equal_pool(n_members),)

@@ -19,7 +19,7 @@ from bayesrbf.base.hidden_share import hats, powers, recalibrated
 from bayesrbf.base.log_posterior import LogPosterior
 from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.records import MOST_LOG, Requirements, scales, simplex, stored, within
-from bayesrbf.base.rows import MaskedRows, Variable
+from bayesrbf.base.rows import Variable
 from bayesrbf.fit.calibration import fit_powers, fit_temperature, fit_temperatures, tempered
 
 if TYPE_CHECKING:
@@ -64,15 +64,15 @@ def bounded_log_probabilities(
 def tempered_members(
     log_probabilities: Float[np.ndarray, "*rows member label"],
     temperatures: Float[np.ndarray, "*all_rows member"],
-    uncalibrated: Float[np.ndarray, " label"] | None = None,
+    offsets: Float[np.ndarray, " label"] | None = None,
 ) -> Float[np.ndarray, "... member label"]:
     """Probabilities ``p_nj`` of all members, at one temperature each or at those of every row.
 
-    Classes that are ``uncalibrated``, where there is a number for them, are not tempered.
+    Classes that are ``offsets``, where there is a number for them, are not tempered.
     """
     least = POOL_PRIOR.least  # no member rules a class out, and no weight follows one row alone
     logits = temperatures[..., None] * log_probabilities
-    kept = None if uncalibrated is None else 0.0 * uncalibrated
+    kept = None if offsets is None else 0.0 * offsets
     p = softmax(keeping(logits, log_probabilities, kept), axis=-1)
     return (1 - p.shape[-1] * least) * p + least
 
@@ -94,7 +94,7 @@ class PoolOfRows:
     temperature: Float[np.ndarray, "*rows"]
     pull: Float[np.ndarray, "*rows"]
     log_shares: Float[np.ndarray, " label"]
-    uncalibrated: Float[np.ndarray, " label"] | None = None
+    offsets: Float[np.ndarray, " label"] | None = None
     """Offsets of the log of the mean over members for classes that are neither tempered nor pulled;
     NaN for the others."""
 
@@ -102,7 +102,7 @@ class PoolOfRows:
         self, log_probabilities: Float[np.ndarray, "*rows member label"]
     ) -> Float[np.ndarray, "... member label"]:
         """Tempered probabilities of the members."""
-        return tempered_members(log_probabilities, self.member_temperatures, self.uncalibrated)
+        return tempered_members(log_probabilities, self.member_temperatures, self.offsets)
 
     def calibrated(
         self, log_p: Float[np.ndarray, "*rows label"]
@@ -115,10 +115,10 @@ class PoolOfRows:
     ) -> Float[np.ndarray, "*rows label"]:
         """Class log probabilities of the stack from the tempered probabilities of its members."""
         log_p = self.calibrated(log_pool(self.weights, members))
-        if self.uncalibrated is None:
+        if self.offsets is None:
             return log_p
         even = np.full(members.shape[-2], 1 / members.shape[-2])
-        return keeping(log_p, log_pool(even, members), self.uncalibrated)
+        return keeping(log_p, log_pool(even, members), self.offsets)
 
 
 # The fit: temperatures of the members, then the weights, then temperature and pull of the pool.
@@ -214,9 +214,8 @@ def fit_pools(held_out: HeldOut) -> tuple[Pool, ...]:
     rows = held_out.among_judged()
     if rows.masked is None:
         return (fit_pool(rows.values, rows.labels, rows.weights, None),)
-    log_shares = rows.masked.log_shares
     pools = tuple(
-        fit_pool(*at_knot, log_shares) for at_knot in rows.at_knots(rows.ignorable_weights)
+        fit_pool(*at_knot, rows.log_shares) for at_knot in rows.at_knots(rows.ignorable_weights)
     )
     signal = probability_of_signal(held_out, pools)
     return tuple(pool.shrunk(signal) for pool in pools)
@@ -244,8 +243,8 @@ def probability_of_signal(held_out: HeldOut, pools: Sequence[Pool]) -> float:
     with k = 2: the pool has a temperature and an exponent of the class shares :math:`\pi`. The
     pools are at their mode given these rows, so G is positive by luck where columns tell nothing.
     """
-    assert held_out.masked is not None
-    log_posterior, log_shares = log_posterior_of(held_out), held_out.masked.log_shares
+    log_posterior, log_shares = StackLogPosterior(held_out), held_out.log_shares
+    assert log_shares is not None
     log_q = log_posterior.pointwise(log_posterior.pack(pools))
     gain = held_out.weights @ (log_q - log_shares[held_out.labels])
     return max(float(expit(gain - POOL_PRIOR.n_parameters)), POOL_PRIOR.least)
@@ -262,7 +261,7 @@ def out_of_fold(
     for part in np.unique(parts):
         own = parts == part
         others = held_out.take(~own)
-        pool = log_posterior_of(others)
+        pool = StackLogPosterior(others)
         point = pool.pack(fit_pools(others))
         result[own] = pool.pooled(held_out.values[own], held_out.hidden[own], point)
         if missingness is not None:
@@ -276,51 +275,35 @@ def out_of_fold(
 # The log posterior of weights, temperatures and pulls.
 
 
-def log_posterior_of(held_out: HeldOut) -> StackLogPosterior:
-    """The log posterior of weights and temperatures, given rows held out."""
-    rows = held_out.among_judged()
-    return StackLogPosterior(
-        rows.values, rows.labels, rows.ignorable_weights, rows.masked, held_out.uncalibrated
-    )
-
-
 class StackLogPosterior(LogPosterior):
     """Log posterior of a stack's weights and temperatures given held-out rows.
 
-    ``log_probabilities`` are the held-out class log probabilities of every member in nats,
-    ``labels`` the true class codes. With ``masked`` copies of the rows, weights, temperatures and a
-    pull to the class shares are known at every knot of the share of hidden cells; without, they are
-    the same for all rows. Classes that no row has are ``uncalibrated``: the rows are predicted
-    given that they have none of them.
+    With masked copies of the rows, weights, temperatures and an exponent of the class shares are
+    known at every knot of the missing fraction; without, they are the same for all rows. The rows
+    are predicted given that they have no class of which none was held out.
     """
 
-    def __init__(
-        self,
-        log_probabilities: Float[np.ndarray, "obs member label"],
-        labels: Int[np.ndarray, " obs"],
-        weights: Float[np.ndarray, " obs"],
-        masked: MaskedRows | None = None,
-        uncalibrated: Float[np.ndarray, " label"] | None = None,
-    ) -> None:
-        n_obs, n_members, n_classes = log_probabilities.shape
-        self._log_probabilities, self._labels = log_probabilities, labels
-        self.n_members, self._masked = n_members, masked
-        self._uncalibrated = uncalibrated
-        self._log_shares = np.zeros(n_classes) if masked is None else masked.log_shares
-        versions = log_probabilities[:, None]
-        self._hidden = np.zeros((n_obs, 1)) if masked is None else masked.hidden
-        if masked is not None:
-            versions = np.concatenate([versions, masked.values], axis=1)
-        self._values = versions.reshape(-1, n_members, n_classes)
-        self._weights = np.repeat(weights, versions.shape[1])
-        self._target = np.eye(n_classes)[np.repeat(labels, versions.shape[1])]
+    def __init__(self, held_out: HeldOut) -> None:
+        rows = held_out.among_judged()
+        n_obs, self.n_members, n_classes = rows.values.shape
+        self._log_probabilities, self._labels = rows.values, rows.labels
+        self._offsets, fractions = held_out.offsets, rows.missing_fractions
+        self._by_fraction = fractions is not None
+        self._hidden = np.zeros((n_obs, 1)) if fractions is None else fractions
+        self._log_shares = np.zeros(n_classes)
+        if fractions is not None and rows.log_shares is not None:
+            self._log_shares = rows.log_shares
+        n_versions = self._hidden.shape[1]
+        self._values = rows.versions.reshape(-1, self.n_members, n_classes)
+        self._weights = np.repeat(rows.ignorable_weights, n_versions)
+        self._target = np.eye(n_classes)[np.repeat(rows.labels, n_versions)]
         self._target *= self._weights[:, None]
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """Weights and log temperatures of the members, log temperature and pull of the pool."""
         member = (names.MEMBER,), (self.n_members,)
-        if self._masked is None:
+        if not self._by_fraction:
             return (
                 Variable(names.WEIGHTS, *member, "simplex"),
                 Variable(names.MEMBER_LOG_TEMPERATURES, *member, "identity"),
@@ -337,7 +320,7 @@ class StackLogPosterior(LogPosterior):
 
     def pack(self, pools: Sequence[Pool]) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of the pools at all knots, or of the one for all rows."""
-        knots = 0 if self._masked is None else slice(None)
+        knots = 0 if not self._by_fraction else slice(None)
         values = {
             names.WEIGHTS: np.array([one.weights for one in pools])[knots],
             names.MEMBER_LOG_TEMPERATURES: np.log([one.member_temperatures for one in pools])[
@@ -352,7 +335,7 @@ class StackLogPosterior(LogPosterior):
         self, hidden: Float[np.ndarray, " row"], theta: Float[np.ndarray, "*draws coordinate"]
     ) -> PoolOfRows:
         """Weights and temperatures of rows of which a share of the cells is hidden."""
-        return replace(self._of_rows(hidden, theta), uncalibrated=self._uncalibrated)
+        return replace(self._of_rows(hidden, theta), offsets=self._offsets)
 
     def _of_rows(
         self, hidden: Float[np.ndarray, " row"], theta: Float[np.ndarray, "*draws coordinate"]
@@ -361,7 +344,7 @@ class StackLogPosterior(LogPosterior):
         values = self.constrained(theta)
         weights, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
         log_t, basis = values[names.LOG_TEMPERATURE], self._basis(hidden)
-        if self._masked is None:  # one knot for all rows, also for one without a cell
+        if not self._by_fraction:  # one knot for all rows, also for one without a cell
             weights, logs = weights[..., None, :], logs[..., None, :]
             outer = np.exp(log_t)[..., None] * np.ones(hidden.size)
             pull = np.zeros_like(outer)
@@ -371,7 +354,7 @@ class StackLogPosterior(LogPosterior):
 
     def _basis(self, hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
         """Share of every knot in the parameters of a row."""
-        return np.ones((hidden.size, 1)) if self._masked is None else hats(hidden)
+        return np.ones((hidden.size, 1)) if not self._by_fraction else hats(hidden)
 
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
@@ -404,7 +387,7 @@ class StackLogPosterior(LogPosterior):
             by_log_t - log_t / POOL_PRIOR.sd**2,
         ]
         value = self._value(values, log_q)
-        if self._masked is not None:
+        if self._by_fraction:
             pulls, some = values[names.PULL], hidden < 1
             parts.append(basis.T @ (some * (outer @ self._log_shares)) - pulls / POOL_PRIOR.sd**2)
         gradient = np.concatenate([part.reshape(-1) for part in parts])
@@ -420,7 +403,7 @@ class StackLogPosterior(LogPosterior):
         value += _log_prior(values[names.WEIGHTS], logs, log_t)
         return (
             value
-            if self._masked is None
+            if not self._by_fraction
             else value + coordinates.log_normal(values[names.PULL], POOL_PRIOR.sd)
         )
 

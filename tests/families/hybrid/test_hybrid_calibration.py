@@ -67,7 +67,7 @@ def test_calibration_tempers_and_pulls_to_the_shares_and_changes_no_density() ->
     plain = generative(random_state=0).fit(X, y)
     model = generative(random_state=0, calibrate=True).fit(X, y)
     assert plain.temperature_ == 1
-    assert plain.calibration_ is None
+    assert not plain.calibration_.by_missing_fraction
     assert model.temperature_ != 1
     powers = model.calibration_
     hidden = X.isna().mean(axis=1).to_numpy()
@@ -133,7 +133,7 @@ def test_a_class_with_one_row_does_not_stop_calibration() -> None:
 def test_folds_that_cannot_calibrate_say_so() -> None:
     X, y = iris()
     few = [0, 50, 100]
-    with pytest.warns(UserWarning, match="cv=5 holds out no labelled row"):
+    with pytest.warns(UserWarning, match=r"cv=5\) holds out no labelled row"):
         model = generative(calibrate=True).fit(X[few], y[few])
     assert model.temperature_ == 1
     with pytest.raises(ValueError, match="cv must be at least 2"):

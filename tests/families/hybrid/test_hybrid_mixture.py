@@ -282,9 +282,10 @@ def test_a_record_with_odd_state_is_refused(tmp_path: Path) -> None:
     generative().fit(X, y).save(path)
     kind, record = load_state(path)
     fit = record["fitted"]
+    hot = fit.calibration
     odd = {
         "predict": {"predict": 1},
-        "temperature": {"fitted": unchecked(fit, temperature="hot")},
+        "temperature": {"fitted": unchecked(fit, calibration=unchecked(hot, temperature="hot"))},
         "model": {"fitted": unchecked(fit, model=None)},
         "its fit is none": {"fitted": None},
     }

@@ -166,7 +166,7 @@ def test_cross_validation_takes_the_setting_of_the_best_score():
         assert alone.judged[0][1] == pytest.approx(together.judged[index][1], rel=1e-12)
     assert together.setting == max(together.judged, key=lambda pair: pair[1])[0]
     assert classifier.kappa_ == together.setting.objective.kappa
-    assert classifier.temperature_ == together.temperature
+    assert classifier.temperature_ == together.calibration.temperature
     fixed = model(Blend(classifier.kappa_, max_iter=15)).fit(X, y)
     np.testing.assert_array_equal(classifier.score_samples(X), fixed.score_samples(X))
 

@@ -304,7 +304,7 @@ def test_prevalence_moves_probabilities_by_bayes_rule() -> None:
 
 def test_sigma_by_cross_validation_is_told_where_it_cannot_be() -> None:
     few = np.array([0, 1, 2])
-    with pytest.warns(UserWarning, match="no labelled row could be held out by cv=5"):
+    with pytest.warns(UserWarning, match=r"cv=5\) holds out no labelled row"):
         matrix_model(1, sigma="cv").fit(D[np.ix_(few, few)], Y[few])
 
 
@@ -355,7 +355,7 @@ def test_what_is_compared_whole_has_a_temperature_alone() -> None:
         margins,
     ]
     for model in whole:
-        assert model.calibration_ is None
+        assert not model.calibration_.by_missing_fraction
         assert model.temperature_ != 1
     nearest = (margins.decision_function(frame) > 0).astype(int)
     np.testing.assert_array_equal(margins.predict(frame), nearest)
@@ -370,8 +370,8 @@ def test_calibration_changes_neither_width_nor_exemplars() -> None:
     ]
     assert models[0].sigma_ == models[1].sigma_
     np.testing.assert_array_equal(models[0].exemplars_, models[1].exemplars_)
-    assert models[0].calibration_ is None
-    assert models[1].calibration_ is not None
+    assert not models[0].calibration_.by_missing_fraction
+    assert models[1].calibration_.by_missing_fraction
 
 
 def test_draws_of_few_cells_lie_around_what_is_delivered(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from scipy.special import log_softmax
 from bayesrbf import SDGMClassifier
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.held_out import stratified_folds
+from bayesrbf.fit.stages import NO_CALIBRATION, Calibration
 
 pytestmark = pytest.mark.slow
 
@@ -46,11 +47,12 @@ def test_too_sure_a_mixture_is_made_less_sure(prediction: str) -> None:
 def test_probabilities_are_the_mean_of_tempered_draws(prediction: str) -> None:
     X, y = noisy()
     fitted = model(prediction=prediction).fit(X, y)
-    fitted.fitted_ = fitted.fitted_.replaced(calibration=None)  # it comes after the temperature
     t, new = fitted.temperature_, noisy(30, seed=1)[0]
+    # Without what comes after the temperature.
+    fitted.fitted_ = fitted.fitted_.replaced(calibration=Calibration(t))
     p = fitted.predict_proba(new)
     np.testing.assert_allclose(fitted.uncertainty(new)["probability"], p, atol=1e-12)
-    fitted.fitted_ = fitted.fitted_.replaced(temperature=1.0)
+    fitted.fitted_ = fitted.fitted_.replaced(calibration=NO_CALIBRATION)
     draws = fitted.predict_posterior(new)["predictions"]["probability"].to_numpy()
     expected = np.exp(log_softmax(t * np.log(draws), axis=-1)).mean(axis=(0, 1))
     np.testing.assert_allclose(p, expected, atol=1e-12)

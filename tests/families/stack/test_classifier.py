@@ -53,7 +53,7 @@ def test_out_of_fold_probabilities_are_those_of_the_pool_of_the_other_folds() ->
     places = dict(zip(*model.fitted_.table.copies, strict=True))
     for fold, (_, test) in enumerate(cv):
         others = held.take(held.folds != fold)
-        pool, shares = fit_pools(others)[0], held.masked.log_shares
+        pool, shares = fit_pools(others)[0], held.log_shares
         for row in test:
             said = held.values[places[row]]
             assert held.folds[places[row]] == fold
@@ -337,7 +337,7 @@ def test_the_status_of_a_fit_has_what_unlabelled_rows_did(fitted) -> None:
 
 def test_nothing_to_hold_out_is_told() -> None:
     X = [[0.0, 1.0], [3.0, 4.0], [0.1, np.nan], [np.nan, 4.2]]
-    with pytest.warns(UserWarning, match="no labelled row could be held out"):
+    with pytest.warns(UserWarning, match="holds out no labelled row"):
         model = StackedClassifier(SMALL, random_state=0).fit(X, ["a", "b", None, None])
     np.testing.assert_array_equal(model.weights_, 0.5)
     assert model.predict([[0.0, 1.0]])[0] == "a"

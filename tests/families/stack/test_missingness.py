@@ -14,7 +14,6 @@ from scipy.special import beta, expit, log_softmax
 
 from bayesrbf import StackedClassifier, load
 from bayesrbf.base.priors import MixturePrior
-from bayesrbf.base.rows import MaskedRows
 from bayesrbf.families.stack.missingness import (
     OTHER_REASONS,
     Missingness,
@@ -177,7 +176,7 @@ def test_where_no_row_can_be_held_out_indicators_tell_nothing() -> None:
     alone = np.array(["ill", "well"] + [None] * 10, dtype=object)
     for way in ("cv", "informative"):
         stack = StackedClassifier("smooth", missingness=way, random_state=0)
-        with pytest.warns(UserWarning, match="no labelled row could be held out"):
+        with pytest.warns(UserWarning, match="holds out no labelled row"):
             stack.fit(holes, alone)
         assert stack.model_.missingness is None
 
@@ -237,6 +236,15 @@ def test_the_graph_of_the_pool_weighs_rows_as_the_numerics_do(told: StackedClass
     assert pool.n_members == len(MEMBERS)
 
 
+def with_copies(
+    values: np.ndarray, labels: np.ndarray, hidden: np.ndarray, shares: np.ndarray
+) -> HeldOut:
+    """Rows of which members say the same with more cells masked."""
+    fractions = np.column_stack([hidden, hidden + 0.3])
+    given = values, labels, np.ones(labels.size), values[:, None], fractions
+    return HeldOut(*given, log_shares=shares)
+
+
 def said_and_labels(told: bool, n: int = 3000) -> tuple[HeldOut, np.ndarray]:
     """What one member says rightly of cells; holes depend on the cells, or on the label too."""
     rng = np.random.default_rng(2)
@@ -244,8 +252,7 @@ def said_and_labels(told: bool, n: int = 3000) -> tuple[HeldOut, np.ndarray]:
     labels = (rng.random(n) < p).astype(int)
     hidden = np.where(rng.random(n) < (np.where(labels, 0.8, 0.2) if told else p), 0.5, 0.0)
     values, shares = np.log(np.column_stack([1 - p, p]))[:, None], np.log([0.5, 0.5])
-    masked = MaskedRows(values[:, None], np.column_stack([hidden, hidden + 0.3]), shares)
-    return HeldOut(values, labels, np.ones(n), masked), p
+    return with_copies(values, labels, hidden, shares), p
 
 
 def test_weights_take_from_holes_what_they_tell_beside_the_cells() -> None:
@@ -270,11 +277,9 @@ def test_weights_take_from_holes_what_they_tell_beside_the_cells() -> None:
     sure = np.where(hidden > 0, 1.0, 8.0) * (odds + 1.4) - 1.4  # log odds of the shares
     values = -np.logaddexp(0, np.column_stack([sure, -sure]))[:, None]
     shares = np.log(np.bincount(labels) / labels.size)
-    masked = MaskedRows(values[:, None], np.column_stack([hidden, hidden + 0.3]), shares)
-    found = HeldOut(values, labels, held.weights, masked).ignorable_weights
+    found = with_copies(values, labels, hidden, shares).ignorable_weights
     assert abs(found - 1).mean() < 0.1
-    masked = replace(held.masked, hidden=np.zeros_like(held.masked.hidden))
-    complete = replace(held, masked=masked)
+    complete = replace(held, missing_fractions=np.zeros_like(held.missing_fractions))
     np.testing.assert_array_equal(complete.ignorable_weights, held.weights)
 
 

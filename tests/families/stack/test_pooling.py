@@ -7,7 +7,6 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from bayesrbf.base.priors import POOL_PRIOR
-from bayesrbf.base.rows import MaskedRows
 from bayesrbf.families.stack.posterior import (
     Pool,
     StackLogPosterior,
@@ -73,7 +72,7 @@ def test_a_pool_of_one_member_is_that_member() -> None:
 
 def test_points_are_packed_and_pooled_as_they_are_defined() -> None:
     values, labels, weights = held_out()
-    posterior = StackLogPosterior(values, labels, weights)
+    posterior = StackLogPosterior(HeldOut(values, labels, weights))
     pool, inner, outer = np.array([0.6, 0.3, 0.1]), np.array([1.2, 0.5, 0.9]), 1.3
     theta = posterior.pack([Pool(pool, inner, outer)])
     members = softmax(inner[:, None] * values, axis=2)
@@ -83,9 +82,10 @@ def test_points_are_packed_and_pooled_as_they_are_defined() -> None:
     own = expected[np.arange(60), labels]
     np.testing.assert_allclose(posterior.pointwise(theta), own, rtol=1e-12)
     # Value, gradient and Jacobian are held to the declared graph by tests/inference/test_plug.py.
+    fewer = HeldOut(values[1:], labels[1:], weights[1:])
     change = (
         posterior.value_and_gradient(theta)[0]
-        - StackLogPosterior(values[1:], labels[1:], weights[1:]).value_and_gradient(theta)[0]
+        - StackLogPosterior(fewer).value_and_gradient(theta)[0]
     )
     assert change == pytest.approx(weights[0] * own[0])
 
@@ -96,9 +96,9 @@ def test_pools_are_shrunk_by_their_akaike_weight(signal: bool) -> None:
     labels = labels if signal else np.random.default_rng(5).permutation(labels)
     log_shares = np.log(np.bincount(labels, weights) / weights.sum())
     hidden = np.tile([0.0, 0.4], (60, 1))
-    rows = HeldOut(values, labels, weights, MaskedRows(values[:, None], hidden, log_shares))
+    rows = HeldOut(values, labels, weights, values[:, None], hidden, log_shares=log_shares)
     pools = [fit_pool(*at_knot, log_shares) for at_knot in rows.at_knots(rows.weights)]
-    posterior = StackLogPosterior(values, labels, weights, rows.masked)
+    posterior = StackLogPosterior(rows)
     log_q = posterior.pooled(values, hidden[:, 0], posterior.pack(pools))
     gain = weights @ (log_q[np.arange(60), labels] - log_shares[labels])
     factor = 1 / (1 + np.exp(2 - gain))
@@ -111,12 +111,13 @@ def test_pools_are_shrunk_by_their_akaike_weight(signal: bool) -> None:
 @pytest.mark.parametrize("copies", [0, 2])
 def test_log_densities_are_those_of_the_gradient(copies: int) -> None:
     values, labels, weights = held_out()
-    masked = None
+    rows = HeldOut(values, labels, weights)
     if copies:
         hidden = np.linspace(0, 1, 60 * (1 + copies)).reshape(60, -1)
         more = np.stack([held_out(seed=seed)[0] for seed in range(1, 1 + copies)], axis=1)
-        masked = MaskedRows(more, hidden, np.log([0.5, 0.3, 0.2]))
-    posterior = StackLogPosterior(values, labels, weights, masked)
+        shares = np.log([0.5, 0.3, 0.2])
+        rows = HeldOut(values, labels, weights, more, hidden, log_shares=shares)
+    posterior = StackLogPosterior(rows)
     thetas = np.random.default_rng(2).normal(size=(4, posterior.dimension))
     expected, _ = posterior.values_and_gradients(thetas)
     np.testing.assert_allclose(posterior.log_densities(thetas), expected, rtol=1e-12)
