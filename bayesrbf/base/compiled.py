@@ -8,7 +8,8 @@ import math
 import signal
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -61,7 +62,7 @@ class Announcement(event.Listener):
         if not self.said and _is_ours(event):
             self.said = True
             logging.getLogger("bayesrbf").warning(
-                "bayesrbf compiles its kernels, which takes some 40 seconds; later processes load "
+                "bayesrbf compiles its kernels, which takes half a minute; later processes load "
                 "them from the disk."
             )
 
@@ -157,7 +158,23 @@ def entry_point[F: Callable[..., object]](function: F) -> F:
     compiled = njit(nogil=True, error_model="numpy", fastmath=set(FAST))(function)
     with suppress(RuntimeError):  # without a folder to write to, every process compiles
         compiled.enable_caching()
+        compile_once = partial(_compiled_once, compiled, compiled.compile)
+        cast(Any, compiled).compile = compile_once
     return cast(F, compiled)
+
+
+def _compiled_once(compiled: Any, compile_or_load: Callable[..., Any], *types: Any) -> Any:
+    """Compile an entry point, or load what another process was compiling meanwhile.
+
+    Three processes that start at once would compile the same for minutes.
+    """
+    path = Path(compiled.stats.cache_path, f"{compiled.__qualname__}.lock")
+    with ExitStack() as held:
+        with suppress(ImportError, OSError):  # Windows, or a file system without locks
+            import fcntl
+
+            fcntl.flock(held.enter_context(path.open("w")), fcntl.LOCK_EX)
+        return compile_or_load(*types)
 
 
 # Exponential and logarithm as polynomials, for loops that run in vector registers.

@@ -571,12 +571,21 @@ def _learn(
     for k in range(components[0], components[1]):
         g = gaussians.group[k]
         if k > components[0] and g == gaussians.group[k - 1]:
-            scratch.covariance[k] = scratch.covariance[k - 1]
-            scratch.regression[k] = scratch.regression[k - 1]
+            _take_over(scratch.covariance, k)
+            _take_over(scratch.regression, k)
             scratch.constant[k] = scratch.constant[k - 1]
         else:
             _condition(gaussians.precisions, g, k, n_missing, scratch)
             _regress(cells, gaussians.precisions, g, k, n_missing, scratch)
+
+
+@kernel
+def _take_over(matrices: np.ndarray, k: int) -> None:
+    """Copy the matrix of the component before."""
+    # In loops: an assignment of arrays would compile a message about shapes for four seconds.
+    for i in range(matrices.shape[1]):
+        for j in range(matrices.shape[2]):
+            matrices[k, i, j] = matrices[k - 1, i, j]
 
 
 @kernel

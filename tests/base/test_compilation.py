@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,3 +91,26 @@ def test_others_are_interrupted_at_once(number: signal.Signals) -> None:
         function(1.5)
     assert not function.overloads
     assert function(1.5) == 7.5
+
+
+COMPILING = """
+import numba.core.event as event, numpy as np
+from bayesrbf.mixture.compiled import write_logs
+
+class Counter(event.Listener):
+    def on_start(self, event): print(event.data["dispatcher"].__name__)
+    def on_end(self, event): pass
+
+event.register("numba:compile", Counter())
+write_logs(np.ones((1, 3)), np.zeros((1, 1), np.int64), np.empty(1), np.empty((1, 1)))
+"""
+
+
+@pytest.mark.slow
+def test_of_several_processes_one_compiles_and_the_others_wait(tmp_path: Path) -> None:
+    given = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    words = [sys.executable, "-c", COMPILING]
+    going = [subprocess.Popen(words, env=given, stdout=subprocess.PIPE) for _ in range(3)]
+    said = [process.communicate()[0].split() for process in going]
+    assert [process.returncode for process in going] == [0, 0, 0]
+    assert sum(line.count(b"write_logs") for line in said) == 1
