@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from bayesrbf.families.rbf_network.regressor import RBFNetworkRegressor
     from bayesrbf.families.sdgm.classifier import SDGMClassifier
     from bayesrbf.families.stack.classifier import StackedClassifier
-    from bayesrbf.fit.held_out import LabelledKFold, held_out_probabilities, labelled_scorer
+    from bayesrbf.fit.cross_validation import LabelledKFold, held_out_probabilities, labelled_scorer
     from bayesrbf.reading.notes import TableError
     from bayesrbf.reading.read import ReadTable, read_table
 

@@ -20,7 +20,8 @@ from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import Units
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import Rule, one_of
-from bayesrbf.fit.held_out import aligned_probabilities, fitted_fold, folds_of, unit_folds
+from bayesrbf.fit.cross_validation import aligned_probabilities, fitted_fold
+from bayesrbf.fit.held_out import folds_of, unit_folds
 from bayesrbf.fit.reading import LARGEST_SEED, units_in
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from bayesrbf.answers.scores import Score, decision_curve
 from bayesrbf.base.arrays import Probabilities
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import Rule, row_groups
-from bayesrbf.fit.held_out import aligned_probabilities
+from bayesrbf.fit.cross_validation import aligned_probabilities
 from bayesrbf.table.encode import encode_labels
 
 TRIES: Final = 100

@@ -498,7 +498,7 @@ class Classifier(ClassifierMixin, Estimator):
             Accuracy.
         """
         unlabelled = self.get_params(deep=False)["unlabelled"]
-        from bayesrbf.fit.held_out import refuse_hidden
+        from bayesrbf.fit.cross_validation import refuse_hidden
 
         refuse_hidden(y, unlabelled, type(self).__name__)
         return float(super().score(X, y, sample_weight))
