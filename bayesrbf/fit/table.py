@@ -367,7 +367,7 @@ class FittedTable[M: FittedModel, D]:
             yield from findings(point(log_posterior, self.point))
             return
         given = self._probabilities_of_training()
-        yield from findings(draws, raw=self.raw, averages=self.reports_mean, **given)
+        yield from findings(draws, raw=self.raw, reports_mean=self.reports_mean, **given)
         # Without a coordinate every draw is the same, rows left out or not. A draw of the
         # bootstrap is none of the posterior, from which weights could take out a row.
         if log_posterior.dimension and draws.method != "bootstrap":

@@ -462,11 +462,11 @@ def findings(
     raw: Draws | None = None,
     probabilities: Float[np.ndarray, "chain draw obs label"] | None = None,
     map_probabilities: Float[np.ndarray, "obs label"] | None = None,
-    averages: bool = False,
+    reports_mean: bool = False,
 ) -> tuple[Finding, ...]:
     """Everything that draws of one method say about themselves.
 
-    ``averages`` says that predictions are means over the draws, and not those of the MAP.
+    ``reports_mean`` says that predictions are means over the draws, and not those of the MAP.
 
     What the fit and the rows say is judged beside it:
     :func:`bayesrbf.inference.diagnose.judge_map`,
@@ -482,7 +482,7 @@ def findings(
     if draws.method != "bootstrap":  # whose draws are independent: there is no chain to converge
         found += _convergence(draws, raw, probabilities)
     if probabilities is not None and map_probabilities is not None:
-        found.append(_distance(probabilities, map_probabilities, averages))
+        found.append(_distance(probabilities, map_probabilities, reports_mean))
     return tuple(found)
 
 
@@ -573,7 +573,7 @@ def _least_effective(values: Float[np.ndarray, "chain draw *rest"]) -> float:
 def _distance(
     probabilities: Float[np.ndarray, "chain draw obs label"],
     map_probabilities: Float[np.ndarray, "obs label"],
-    averages: bool,
+    reports_mean: bool,
 ) -> Finding:
     """Finding on the change of the answer by averaging over the posterior."""
     row, change = "map_difference", np.abs(probabilities.mean(axis=(0, 1)) - map_probabilities)
@@ -582,7 +582,7 @@ def _distance(
         "Largest difference of a class probability between the MAP and the posterior mean; "
         f"the mean difference is {change.mean():.3g}. "
     )
-    if averages:
+    if reports_mean:
         return Finding(row, largest, f"{text}Predictions are the posterior mean.", True)
     good = not float(shown(row, largest)) > MAP_DIFFERENCE
     text += (

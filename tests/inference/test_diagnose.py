@@ -123,7 +123,7 @@ def test_class_probabilities_are_compared_with_the_map():
     bad = by_row(findings(draws, **both))["map_difference"]
     assert not bad.good
     assert "More than 0.1" in bad.sentence
-    assert by_row(findings(draws, **both, averages=True))["map_difference"].good
+    assert by_row(findings(draws, **both, reports_mean=True))["map_difference"].good
     assert found["rhat_class_probabilities"].good
     probabilities[1, :, 4] = 1, 0
     assert not by_row(findings(draws, probabilities=probabilities))["rhat_class_probabilities"].good

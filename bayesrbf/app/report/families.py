@@ -86,7 +86,7 @@ class Family:
     methods: tuple[str, ...]  # Ways to draw from the posterior.
     draws: int  # Per chain.
     has_components: bool = False  # Whether the rows come from components of the model itself.
-    averages: bool = False  # Whether a point fit has intervals: it averages around its mode.
+    drawn_at_mode: bool = False  # Whether a point fit has intervals: of draws around its mode.
     pools: bool = False  # Whether it pools members, and so holds its own rows out.
 
 
@@ -221,7 +221,7 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "rbf": Family(
         "RBFNetworkClassifier", _rbf, ("laplace", "advi", "nuts"), 400, has_components=True
     ),
-    "sdgm": Family("SDGMClassifier", _sdgm, ("laplace", "advi", "nuts"), 400, averages=True),
+    "sdgm": Family("SDGMClassifier", _sdgm, ("laplace", "advi", "nuts"), 400, drawn_at_mode=True),
     "median_lvq": Family("MedianLVQClassifier", _median_lvq, ("gibbs",), 500),
 }
 """Families by their names on the command line."""
@@ -502,7 +502,7 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     method, why = choose_method(job, model)
     if method == "map":
         intervals = "There are no intervals and no kinds of doubt."
-        if FAMILIES[job.family].averages:
+        if FAMILIES[job.family].drawn_at_mode:
             intervals = (
                 "Intervals and kinds of doubt are those of what the fit itself averages over."
             )
