@@ -395,7 +395,9 @@ class HeldOut:
     folds: Int[np.ndarray, " obs"] | None = None
     """Which fold held a row out."""
     log_shares: Float[np.ndarray, " label"] | None = None
-    """Log shares of the classes in training; of the first fold, where no cells were masked."""
+    """Log class shares of training; known where there are masked copies."""
+    fold_log_shares: Float[np.ndarray, " label"] | None = None
+    """Log class shares among the rows that the first fold trained with."""
     units: Units | None = None
     """Which rows are one unit; None: every row is alone."""
 
@@ -404,13 +406,12 @@ class HeldOut:
         yield within(abs(self.values), 0, MOST_LOG), "log probabilities"
         same = self.folds is None or self.folds.shape == self.labels.shape
         yield same, "a fold of every row"
-        yield (self.masked is None) == (self.missing_fractions is None), "copies and their cells"
+        copies = (self.masked, self.missing_fractions, self.log_shares)
+        together = len({one is None for one in copies}) == 1
         if self.masked is not None and self.missing_fractions is not None:
-            n_obs, n_copies = self.masked.shape[:2]
-            yield self.masked.shape[2:] == self.values.shape[1:], "predictions for its copies"
-            yield n_obs == self.labels.size, "copies of every row"
-            yield self.missing_fractions.shape == (n_obs, 1 + n_copies), "cells of its versions"
-            yield self.log_shares is not None, "class shares beside copies"
+            n_obs, n_copies = self.missing_fractions.shape[0], self.missing_fractions.shape[1] - 1
+            together &= self.masked.shape == (n_obs, n_copies, *self.values.shape[1:])
+        yield together, "masked copies, their cells and class shares"
 
     @property
     def parts(self) -> Int[np.ndarray, " obs"]:
@@ -421,7 +422,7 @@ class HeldOut:
     @property
     def never_held_out(self) -> Int[np.ndarray, " class"]:
         """Classes that none of the rows has, of a table whose shares are known."""
-        comparable = self.log_shares is not None and self.labels.size
+        comparable = self.fold_log_shares is not None and self.labels.size
         classes = np.arange(self.values.shape[-1] if comparable else 0)
         return np.setdiff1d(classes, self.labels)
 
@@ -433,7 +434,7 @@ class HeldOut:
         it is more, it is made that share. Nothing else is known of it. None if all are judged.
         """
         absent = self.never_held_out
-        if not absent.size or self.log_shares is None:
+        if not absent.size or self.fold_log_shares is None:
             return None
         p = softmax(self.values, axis=-1)
         p = p.reshape(len(p), -1, p.shape[-1]).mean(axis=1)  # over draws, or members
@@ -441,7 +442,7 @@ class HeldOut:
         moves = np.zeros(log_p.shape[1])
         for _ in range(STEPS):
             mean = np.average(softmax(log_p + moves, axis=1), axis=0, weights=self.weights)
-            excess = np.log(np.maximum(mean, SMALLEST)) - self.log_shares
+            excess = np.log(np.maximum(mean, SMALLEST)) - self.fold_log_shares
             moves[absent] = np.minimum(moves - excess, 0.0)[absent]
         moves[np.setdiff1d(np.arange(moves.size), absent)] = np.nan
         return moves
@@ -474,7 +475,17 @@ class HeldOut:
         )
         units = None if self.units is None else self.units.take(rows)
         values, labels, weights = self.values[rows], self.labels[rows], self.weights[rows]
-        return HeldOut(values, labels, weights, masked, fractions, folds, self.log_shares, units)
+        return HeldOut(
+            values,
+            labels,
+            weights,
+            masked,
+            fractions,
+            folds,
+            self.log_shares,
+            self.fold_log_shares,
+            units,
+        )
 
     @property
     def hidden(self) -> Float[np.ndarray, " obs"]:
@@ -619,7 +630,6 @@ def hold_out_folds(
         # Single precision tells enough of copies, and a file is smaller.
         masked = single_digits(np.concatenate(values)[:, 1:])
         fractions = single_digits(np.concatenate([*map(masking.missing_fractions, versions)]))
-    shares = None if n_classes is None else log_shares(folds[0], n_classes)
     tests = [test for test, *_ in versions]
     return HeldOut(
         np.concatenate([answers[:, 0] for answers in values]),
@@ -628,7 +638,8 @@ def hold_out_folds(
         masked,
         fractions,
         np.repeat(np.arange(len(tests)), [test.n_obs for test in tests]),
-        shares if masked is None or masking is None else masking.log_shares,
+        None if masked is None or masking is None else masking.log_shares,
+        None if n_classes is None else log_shares(folds[0], n_classes),
         joined_units([(test.units, test.n_obs) for test in tests]),
     )
 

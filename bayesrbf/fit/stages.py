@@ -73,8 +73,8 @@ class Calibration(Stage):
         yield len({one is None for one in by_fraction}) == 1, "both at its knots, and class shares"
         if (offsets := self.offsets) is not None:
             judged = np.isnan(offsets)
-            yield bool(judged.any()), "classes held out"
-            yield within(offsets[~judged], -MOST_LOG, 1e-9), "offsets of classes"
+            lowered = within(offsets[~judged], -MOST_LOG, 1e-9)
+            yield bool(judged.any()) and lowered, "offsets of classes, of which one is judged"
 
 
 NO_CALIBRATION: Final = Calibration()

@@ -235,10 +235,10 @@ class FittedTable[M: FittedModel, D]:
             if self.doubt is not None:
                 shape = len(columns.real_names), columns.n_levels, self.classes.size
                 yield self.doubt.table_shape == shape, "a pool of its columns"
-        offsets = self.calibration.offsets
-        yield offsets is None or offsets.shape == self.classes.shape, "offsets of its classes"
         sizes = {one.shares.size for one in self.updates}
-        yield not sizes or sizes == {self.classes.size}, "updates of its classes"
+        offsets = self.calibration.offsets
+        sizes |= set() if offsets is None else {offsets.size}
+        yield not sizes or sizes == {self.classes.size}, "offsets and updates of its classes"
         yield (draws is None) == (self.raw is None), "the draws as they came"
         if draws is not None and self.raw is not None:
             yield self.raw.theta.shape == draws.theta.shape, "the same draws as they came"
