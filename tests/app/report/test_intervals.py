@@ -78,7 +78,8 @@ def test_a_rehearsal_that_fails_is_told(drawn: Drawn, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_the_page_tells_the_rehearsal_beside_its_intervals() -> None:
+def test_the_page_tells_the_rehearsal_beside_its_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teachers, "TEACHERS", {"boosting": boosting})
     page = render(collect(job(draws=20, rehearse=True)).report)
     section = page[page.index('id="unsure"') : page.index('id="odd"')]
     assert SENTENCE.search(section)
