@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,6 +22,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf.app.arguments import MODELS, spoken
+from bayesrbf.app.commands import main
 from bayesrbf.app.report import families as sampling
 from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.options import FamilyName
@@ -302,17 +304,19 @@ def test_an_error_leaves_stdout_empty_under_json(fitted: tuple[Path, Path]) -> N
 
 
 def test_what_a_terminal_cannot_spell_is_no_error(
-    fitted: tuple[Path, Path], tmp_path: Path
+    fitted: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thin space sets thousands apart, and not every code page has it."""
     file = tmp_path / "new.csv"
     table = pd.read_csv(fitted[0])
     table.assign(weight=1000 * table["weight"]).to_csv(file, index=False)
-    command = [sys.executable, "-m", "bayesrbf", "check", str(fitted[1]), str(file)]
-    spoken = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(command, env=spoken, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (3, "")
-    assert "1\\u202f000 times too large" in done.stdout
+    content = BytesIO()
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(content, "ascii"))
+    monkeypatch.setattr(sys, "argv", ["bayesrbf", "check", str(fitted[1]), str(file)])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    assert leaving.value.code == 3
+    assert rb"1\u202f000 times too large" in content.getvalue()
 
 
 @pytest.mark.parametrize("words", [["--help"], ["check", "--help"]])
