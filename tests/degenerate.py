@@ -59,6 +59,24 @@ def fifty_classes(seed: int) -> Table:
     return X, np.array([f"class {code:02}" for code in codes])
 
 
+def one_class(seed: int) -> Table:
+    X, y = plain(seed)
+    return X, np.full(ROWS, y[0])
+
+
+def without(rows: slice, columns: slice, seed: int) -> Table:
+    """A plain table in which some cells are missing."""
+    X, y = plain(seed)
+    X[rows, columns] = np.nan
+    return X, y
+
+
+def some_rows(rows: np.ndarray, seed: int) -> Table:
+    """Some rows of a plain table, in place of all."""
+    X, y = plain(seed)
+    return X[rows], y[rows]
+
+
 def level_in_every_row(seed: int) -> Table:
     X, y = plain(seed)
     return pd.DataFrame(X, columns=list("abc")).assign(key=[f"id {i}" for i in range(ROWS)]), y
@@ -70,9 +88,14 @@ def with_cell(value: float, seed: int) -> Table:
     return X, y
 
 
-def of_size(factor: float, seed: int) -> Table:
+def of_size(factor: float, seed: int, offset: float = 0.0) -> Table:
     X, y = plain(seed)
-    return X * factor, y
+    return X * factor + offset, y
+
+
+def booleans(seed: int) -> Table:
+    X, y = plain(seed)
+    return X > 1.5, y
 
 
 def read_only(X: np.ndarray) -> np.ndarray:
@@ -93,7 +116,16 @@ TABLES: dict[str, Callable[[int], Table]] = {
     "class of one row": one_row_class,
     "every class one row": every_class_one_row,
     "fifty classes": fifty_classes,
+    "one class": one_class,
+    "one row": partial(some_rows, np.array([3])),
+    "two rows": partial(some_rows, np.array([3, -3])),
+    "every row six times": partial(some_rows, np.repeat([3, 4, -3, -4], 6)),
+    "all rows equal": partial(some_rows, np.zeros(ROWS, int)),
+    "row without a cell": partial(without, slice(3, 4), slice(None)),
+    "column that a class lacks": partial(without, slice(ROWS // 2), slice(1)),
     "level in every row": level_in_every_row,
+    "booleans": booleans,
+    "cells beside 1e8": partial(of_size, 1.0, offset=1e8),
     "cell of 1e300": partial(with_cell, 1e300),
     "cell of 1e150": partial(with_cell, 1e150),
     "cell of 1e-300": partial(with_cell, 1e-300),
@@ -139,6 +171,9 @@ FAMILIES: dict[str, Fit] = {
         covariance_type="full",
         objective="likelihood",
         calibrate=False,
+    ),
+    "more components than rows": partial(
+        fit, bayesrbf.HybridMixtureClassifier, n_components=50, covariance_type="tied", n_init=1
     ),
     "kernel network": partial(fit, bayesrbf.KernelNetworkClassifier),
     "RBF network": partial(fit, bayesrbf.RBFNetworkClassifier, n_components=2),
@@ -219,7 +254,10 @@ UNTOLD = (
     "class of one row",
     "every class one row",
     "fifty classes",
+    "one row",
+    "two rows",
     "level in every row",
+    "booleans",
     "more columns than rows",
 )
 """Tables whose own rows need not be told right."""

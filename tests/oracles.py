@@ -1,23 +1,19 @@
-"""Brute-force oracle of the mixture's log posterior, in plain NumPy and SciPy.
+"""Brute-force oracle of the mixture's log posterior: rows with 50 digits, priors of SciPy.
 
-Nothing of the package but its records is used. Labels and components are
-enumerated, missing categories summed level by level, missing real cells either
-left out of SciPy's own normal density or integrated on a grid; priors are
-``scipy.stats``. Rows are loops: slow, and easy to believe.
+Nothing of the package but its records is used.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
-from scipy.special import logsumexp
 
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import MixtureSpecification, Observations
+from tests.precise import PreciseMixture
 
 Point = Mapping[str, np.ndarray]
 """Constrained values of the free variables, by name."""
@@ -36,59 +32,10 @@ class MixtureOracle:
         weighted = self.observations.weights * self.pointwise(point)
         return float(weighted.sum() + self.log_prior(point))
 
-    def pointwise(self, point: Point, *, integrate: bool = False) -> np.ndarray:
+    def pointwise(self, point: Point) -> np.ndarray:
         """Unweighted log density of every row."""
-        rows = self.observations
-        return np.array(
-            [
-                self.row(point, rows.real[n], rows.codes[n], rows.labels[n], integrate)
-                for n in range(rows.n_obs)
-            ]
-        )
-
-    def row(
-        self, point: Point, real: np.ndarray, codes: np.ndarray, label: int, integrate: bool
-    ) -> float:
-        """Log density of one row: a sum over whatever is hidden."""
-        classes = self.specification.component_class
-        terms = [
-            np.log(self.component_probability(point, k))
-            + self.real_log_density(point, k, real, integrate)
-            + self.category_log_probability(point, k, codes)
-            for k in range(len(classes))
-            if label in (-1, classes[k])
-        ]
-        return float(logsumexp(terms))
-
-    def component_probability(self, point: Point, k: int) -> float:
-        classes = self.specification.component_class
-        c, first = classes[k], classes.index(classes[k])
-        weights = point.get("weights" if max(classes) == 0 else f"weights_{c}", np.ones(1))
-        return float(point.get("class_probabilities", np.ones(1))[c] * weights[k - first])
-
-    def real_log_density(self, point: Point, k: int, real: np.ndarray, integrate: bool) -> float:
-        """Missing cells integrated numerically, or the sub-block of what is observed."""
-        if real.size == 0 or (np.isnan(real).all() and not integrate):
-            return 0.0
-        mean, covariance = point["means"][k], np.linalg.inv(self.precision(point, k))
-        if integrate:
-            return float(np.log(integrate_missing(mean, covariance, real)))
-        o = ~np.isnan(real)
-        law = stats.multivariate_normal(mean[o], covariance[np.ix_(o, o)])
-        return float(law.logpdf(real[o]))
-
-    def category_log_probability(self, point: Point, k: int, codes: np.ndarray) -> float:
-        """Every completion of the missing categories, added up."""
-        tables = [point[f"probability_{j}"][k] for j in range(codes.size)]
-        choices = [
-            range(table.size) if code < 0 else (code,)
-            for table, code in zip(tables, codes, strict=True)
-        ]
-        total = sum(
-            np.prod([table[level] for table, level in zip(tables, levels, strict=True)])
-            for levels in itertools.product(*choices)
-        )
-        return float(np.log(total))
+        exact = PreciseMixture(self.specification, self.hyperparameters, point)
+        return np.array([float(value) for value in exact.log_density(self.observations)])
 
     def groups(self) -> list[list[int]]:
         """Components under each covariance, told from the words of the design."""
@@ -152,24 +99,6 @@ class MixtureOracle:
 def dirichlet(value: np.ndarray, concentration: np.ndarray) -> float:
     """SciPy's Dirichlet, given a point whose sum is one to the last digit."""
     return float(stats.dirichlet(concentration).logpdf(value / value.sum()))
-
-
-def integrate_missing(mean: np.ndarray, covariance: np.ndarray, real: np.ndarray) -> float:
-    """Integral of the joint normal density over the missing cells of one row.
-
-    The trapezoidal rule on 10 standard deviations to each side: its error on a
-    normal density falls faster than any power of the step.
-    """
-    missing = np.flatnonzero(np.isnan(real))
-    nodes = {0: 1, 1: 2001, 2: 301, 3: 101}[missing.size]
-    deviations = np.sqrt(np.diag(covariance))[missing]
-    unit = np.linspace(-10, 10, nodes) if nodes > 1 else np.zeros(1)
-    grids = np.meshgrid(*([unit] * missing.size), indexing="ij")
-    cells = np.tile(real, (nodes**missing.size, 1))
-    for column, deviation, grid in zip(missing, deviations, grids, strict=True):
-        cells[:, column] = mean[column] + deviation * grid.ravel()
-    volume = np.prod(deviations * 20 / max(nodes - 1, 1))
-    return float(stats.multivariate_normal(mean, covariance).pdf(cells).sum() * volume)
 
 
 def constrain(name: str, unconstrained: np.ndarray) -> np.ndarray:

@@ -11,8 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import redirect_stdout
-from io import StringIO
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,11 +22,12 @@ import pytest
 
 import bayesrbf
 from bayesrbf.app.arguments import MODELS, spoken
+from bayesrbf.app.commands import main
 from bayesrbf.app.report import families as sampling
 from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.options import FamilyName
 from tests.app.report.tables import mixed_table
-from tests.test_cli import assert_one_sentence, run
+from tests.commands import answer, command, printed, refused
 
 
 @pytest.fixture(scope="module")
@@ -36,21 +36,13 @@ def fit(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[str,
     folder = tmp_path_factory.mktemp("fitted")
     file, out = folder / "table.csv", folder / "out"
     mixed_table(60).to_csv(file, index=False)
-    words = ["fit", file, "--target", "outcome", "--out", out, "--model", "mixture", "--json"]
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as said:
-        assert run(patch, *words, "--inference", "laplace", "--cost", "yes=7") == 0
-    return file, out, json.loads(said.getvalue())
+    words = ["fit", file, "--target", "outcome", "--out", out, "--model", "mixture"]
+    return file, out, answer(*words, "--inference", "laplace", "--cost", "yes=7")
 
 
 @pytest.fixture
 def fitted(fit: tuple[Path, Path, dict[str, Any]]) -> tuple[Path, Path]:
     return fit[:2]
-
-
-def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """The one JSON object that stdout holds."""
-    said: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return said
 
 
 def test_fit_writes_a_model_and_nothing_else(fitted: tuple[Path, Path]) -> None:
@@ -62,9 +54,7 @@ def test_fit_writes_a_model_and_nothing_else(fitted: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.slow
-def test_any_number_of_processes_gives_the_same_answer(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_any_number_of_processes_gives_the_same_answer(tmp_path: Path) -> None:
     table = mixed_table(60)
     file = tmp_path / "table.csv"
     table.to_csv(file, index=False)
@@ -72,49 +62,17 @@ def test_any_number_of_processes_gives_the_same_answer(
     for jobs in ("1", "2"):
         out = tmp_path / jobs
         words = ["fit", file, "--target", "outcome", "--out", out, "--jobs", jobs]
-        assert run(monkeypatch, *words) == 0
+        assert command(*words).code == 0
         model = bayesrbf.load(out / "model.safetensors")
         p.append(model.uncertainty(table.drop(columns="outcome"))["upper"].to_numpy())
     np.testing.assert_array_equal(*p)
 
 
-def test_no_process_is_refused_before_work_begins(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "table.csv"
-    mixed_table(20).to_csv(file, index=False)
-    words = ["fit", file, "--target", "outcome", "--out", tmp_path / "out", "--jobs=0"]
-    assert run(monkeypatch, *words) == 2
-    assert (
-        "--jobs takes a whole number above 0, or -1 for all cores; got 0" in capsys.readouterr().err
-    )
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_single_refit_is_refused_before_work_begins(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "table.csv"
-    mixed_table(20).to_csv(file, index=False)
-    words = ["report", file, "--target", "outcome", "--out", tmp_path / "out", "--stability", 1]
-    assert run(monkeypatch, *words) == 2
-    assert "--stability takes a whole number of refits, at least 2; got 1." in assert_one_sentence(
-        capsys
-    )
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.slow
-def test_fit_is_the_model_of_the_report(
-    fitted: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_fit_is_the_model_of_the_report(fitted: tuple[Path, Path], tmp_path: Path) -> None:
     file, out = fitted
     words = ["report", file, "--target", "outcome", "--out", tmp_path, "--model", "mixture"]
-    assert run(monkeypatch, *words, "--inference", "laplace", "--json") == 0
-    found = told(capsys)
+    found = answer(*words, "--inference", "laplace")
     assert set(found["files"]) == {path.name for path in tmp_path.iterdir()}
     assert found["stability"] is None
     right = found["scores"]["share right"]
@@ -134,49 +92,39 @@ def test_fit_in_json_says_what_was_chosen(fit: tuple[Path, Path, dict[str, Any]]
 
 
 def test_fit_does_not_part_a_report_from_its_model(
-    fitted: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    fitted: tuple[Path, Path], tmp_path: Path
 ) -> None:
     (tmp_path / "report.html").write_text("a page")
-    assert run(monkeypatch, "fit", fitted[0], "--target", "outcome", "--out", tmp_path) == 2
-    assert "report of another fit" in assert_one_sentence(capsys)
+    words = ["fit", fitted[0], "--target", "outcome", "--out", tmp_path]
+    assert "report of another fit" in refused(*words)
 
 
 def test_interrupted_fit_leaves_nothing(
-    fitted: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(sampling, "draw_posterior", interrupt)
     words = ["fit", fitted[0], "--target", "outcome", "--out", tmp_path / "out"]
-    assert run(monkeypatch, *words, "--model", "mixture") == 130
-    assert capsys.readouterr().err.endswith("bayesrbf: interrupted; nothing was written.\n")
+    said = command(*words, "--model", "mixture")
+    assert said.code == 130
+    assert said.err.endswith("bayesrbf: interrupted; nothing was written.\n")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_validate_finds_the_label_column_and_scores_it(
-    fitted: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    fitted: tuple[Path, Path], tmp_path: Path
 ) -> None:
     new = mixed_table(50, seed=1).assign(note="x", grade=1)
     file = tmp_path / "new.csv"
     new.to_csv(file, index=False)
-    code = run(monkeypatch, "validate", fitted[1], file)
-    said = capsys.readouterr()
+    said = command("validate", fitted[1], file)
     labelled = int(new["outcome"].notna().sum())
     assert said.out.startswith(f"{labelled} rows labelled by outcome; {50 - labelled} rows without")
-    assert code == (3 if "\nFound\n" in said.out else 0)
-    assert run(monkeypatch, "validate", fitted[1], file, "--json", "--target", "outcome") == code
-    found = told(capsys)
-    assert found["found"] is (code == 3)
+    assert said.code == (3 if "\nFound\n" in said.out else 0)
+    found = answer("validate", fitted[1], file, "--target", "outcome", code=said.code)
+    assert found["found"] is (said.code == 3)
     assert (found["rows"], found["unlabelled"]) == (labelled, 50 - labelled)
     model = bayesrbf.load(fitted[1] / "model.safetensors")
     known = new[new["outcome"].notna()]
@@ -185,63 +133,44 @@ def test_validate_finds_the_label_column_and_scores_it(
     assert found["scores"][0]["value"] == pytest.approx(-np.log(given).mean())
 
 
-def test_validate_finds_exchanged_labels(
-    fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_validate_finds_exchanged_labels(fitted: tuple[Path, Path], tmp_path: Path) -> None:
     new = mixed_table(80, seed=2, hidden=0.0)
     new["outcome"] = new["outcome"].map({"yes": "no", "no": "yes"})
     new.to_csv(tmp_path / "new.csv", index=False)
-    assert run(monkeypatch, "validate", fitted[1], tmp_path / "new.csv") == 3
+    assert command("validate", fitted[1], tmp_path / "new.csv").code == 3
 
 
 def test_validate_writes_a_page_beside_the_rows_held_out(
-    fitted: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    fitted: tuple[Path, Path], tmp_path: Path
 ) -> None:
     _, out = fitted
     new = mixed_table(60, seed=1, hidden=0.0)
     new["points"], new["ward"] = new["size"].rank(), np.arange(60) % 2
     new.to_csv(tmp_path / "new.csv", index=False)
-    words = [
-        "validate",
-        out,
-        tmp_path / "new.csv",
-        "--target",
-        "outcome",
-        "--out",
-        tmp_path / "page",
-    ]
-    words += ["--by", "ward", "--score", "points"]
-    assert run(monkeypatch, *words) in (0, 3)
-    text = capsys.readouterr().out
-    assert "by ward" in text
+    words = ["validate", out, tmp_path / "new.csv", "--target", "outcome"]
+    words += ["--out", tmp_path / "page", "--by", "ward", "--score", "points"]
+    said = command(*words)
+    assert said.code in (0, 3)
+    assert "by ward" in said.out
     page = (tmp_path / "page" / "validation.html").read_text()
     assert "By ward" in page
     assert "Beside score points" in page
-    assert run(monkeypatch, *words, "--json") in (0, 3)
-    found = told(capsys)
+    found = answer(*words, code=said.code)
     assert found["parts"][0]["by"] == "ward"
     assert found["score"]["score"]["rows"] == new["points"].notna().sum()
     assert found["advice"]
-    assert run(monkeypatch, *words[:3], "--by", "nothing") == 2
-    assert "no column 'nothing'" in assert_one_sentence(capsys)
+    assert "no column 'nothing'" in refused(*words[:3], "--by", "nothing")
 
 
 def test_update_writes_a_new_model_and_leaves_the_old_one(
-    fitted: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    fitted: tuple[Path, Path], tmp_path: Path
 ) -> None:
     file, out = fitted
     old = (out / "model.safetensors").read_bytes()
     new = mixed_table(60, seed=1)
     new.to_csv(tmp_path / "new.csv", index=False)
     words = ["update", out, tmp_path / "new.csv", "--out", tmp_path / "here"]
-    assert run(monkeypatch, *words, "--method", "slope", "--json") == 0
-    said = told(capsys)
+    said = answer(*words, "--method", "slope")
     labelled = new["outcome"].notna()
     assert (said["rows"], said["method"]) == (labelled.sum(), "slope")
     assert sum(said["intercepts"].values()) == pytest.approx(0, abs=1e-9)
@@ -255,38 +184,27 @@ def test_update_writes_a_new_model_and_leaves_the_old_one(
     again = bayesrbf.recalibrate(before, cells, new.loc[labelled, "outcome"], "slope")
     np.testing.assert_allclose(after.predict_proba(cells), again.predict_proba(cells), atol=1e-9)
     predict = ["predict", tmp_path / "here", tmp_path / "new.csv"]
-    assert run(monkeypatch, *predict, "--out", tmp_path) == 0
-    assert said["sentence"] in capsys.readouterr().out
-    assert run(monkeypatch, *predict, "--json") == 0
-    assert told(capsys)["updates"] == [said["sentence"]]
-    assert run(monkeypatch, *words, "--method", "refit", "--training", file, "--json") == 0
-    assert told(capsys)["method"] == "refit"
-    assert run(monkeypatch, *words[:3], "--out", out) == 2
-    assert "would be lost" in assert_one_sentence(capsys)
-    assert run(monkeypatch, *words, "--method", "refit") == 2
-    assert "--training FILE" in assert_one_sentence(capsys)
-    assert run(monkeypatch, *words, "--method", "slope", "--training", file) == 2
-    assert "--training is for --method cv and refit" in assert_one_sentence(capsys)
+    assert said["sentence"] in printed(*predict, "--out", tmp_path)
+    assert answer(*predict)["updates"] == [said["sentence"]]
+    assert answer(*words, "--method", "refit", "--training", file)["method"] == "refit"
+    assert "would be lost" in refused(*words[:3], "--out", out)
+    assert "--training FILE" in refused(*words, "--method", "refit")
+    told = refused(*words, "--method", "slope", "--training", file)
+    assert "--training is for --method cv and refit" in told
     strange = new.assign(outcome=new["outcome"].map({"yes": "perhaps", "no": "no"}))
     strange.to_csv(tmp_path / "new.csv", index=False)
-    assert run(monkeypatch, *words) == 2
-    assert "'perhaps', which is no class" in assert_one_sentence(capsys)
+    assert "'perhaps', which is no class" in refused(*words)
 
 
 def test_costs_given_at_the_fit_or_at_validate_judge_the_decisions(
-    fitted: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    fitted: tuple[Path, Path], tmp_path: Path
 ) -> None:
     file, out = fitted
     new = mixed_table(50, seed=1, hidden=0.0)
     new.to_csv(tmp_path / "new.csv", index=False)
     words = ["fit", file, "--target", "outcome", "--out", tmp_path / "o", "--cost", "maybe=3"]
-    assert run(monkeypatch, *words) == 2
-    assert "no class of 'outcome'" in assert_one_sentence(capsys)
-    run(monkeypatch, "validate", out, tmp_path / "new.csv", "--json")
-    found = told(capsys)
+    assert "no class of 'outcome'" in refused(*words)
+    found = json.loads(command("validate", out, tmp_path / "new.csv", "--json").out)
     assert found["costs"] == {"yes": 7.0}
     model = bayesrbf.load(out / "model.safetensors")
     p = model.predict_proba(new[["size", "weight", "colour"]])[:, 1]
@@ -297,14 +215,12 @@ def test_costs_given_at_the_fit_or_at_validate_judge_the_decisions(
     assert found["against_rest"]["yes"]["sensitivity"]["value"] == pytest.approx(acts[yes].mean())
     between = int(np.flatnonzero((p < 0.5) & acts)[0])
     words = ["explain", out, tmp_path / "new.csv", "--row", between + 1]
-    assert run(monkeypatch, *words) == 0
-    assert "Decided, at least expected cost: yes" in capsys.readouterr().out
-    assert run(monkeypatch, *words, "--json") == 0
-    assert told(capsys)["explained"]["decision"] == "yes"
-    run(monkeypatch, "validate", out, tmp_path / "new.csv", "--json", "--cost", "yes=1")
-    assert told(capsys)["costs"] == {"yes": 1.0}
-    assert run(monkeypatch, "validate", out, tmp_path / "new.csv", "--cost", "maybe=1") == 2
-    assert "no class of the model: no, yes" in assert_one_sentence(capsys)
+    assert "Decided, at least expected cost: yes" in printed(*words)
+    assert answer(*words)["explained"]["decision"] == "yes"
+    asked = command("validate", out, tmp_path / "new.csv", "--json", "--cost", "yes=1")
+    assert json.loads(asked.out)["costs"] == {"yes": 1.0}
+    unknown = refused("validate", out, tmp_path / "new.csv", "--cost", "maybe=1")
+    assert "no class of the model: no, yes" in unknown
 
 
 @pytest.mark.parametrize(
@@ -317,29 +233,19 @@ def test_costs_given_at_the_fit_or_at_validate_judge_the_decisions(
     ],
 )
 def test_labels_that_cannot_be_found_are_said(
-    words: list[str],
-    said: str,
-    fitted: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    words: list[str], said: str, fitted: tuple[Path, Path], tmp_path: Path
 ) -> None:
     new = mixed_table(30, seed=1)
     new = new.rename(columns={"outcome": "first"})
     new.assign(again=new["first"], grade=1).to_csv(tmp_path / "new.csv", index=False)
-    assert run(monkeypatch, "validate", fitted[1], tmp_path / "new.csv", *words) == 2
-    assert said in assert_one_sentence(capsys)
+    assert said in refused("validate", fitted[1], tmp_path / "new.csv", *words)
 
 
 @pytest.mark.slow
-def test_compare_names_peers_and_the_best_one_first(
-    fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_names_peers_and_the_best_one_first(fitted: tuple[Path, Path]) -> None:
     words = ["compare", fitted[0], "--target", "outcome", "--model", "mixture", "--json"]
-    assert run(monkeypatch, *words, "--folds", 1) == 2
-    assert "--folds must be at least 2" in assert_one_sentence(capsys)
-    assert run(monkeypatch, *words, "--folds", 2) == 0
-    found = told(capsys)
+    assert "--folds must be at least 2" in refused(*words, "--folds", 1)
+    found = answer(*words, "--folds", 2)
     contestants = found["contestants"]
     assert {one["name"] for one in contestants} == {
         "mixture",
@@ -355,31 +261,23 @@ def test_compare_names_peers_and_the_best_one_first(
     assert behind == pytest.approx([loss - losses[0] for loss in losses])
 
 
-def test_models_has_a_line_on_whatever_model_takes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "models") == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_models_has_a_line_on_whatever_model_takes() -> None:
+    lines = printed("models").splitlines()
     assert [line.split()[0] for line in lines[:-1]] == list(FAMILIES) == list(get_args(FamilyName))
     assert {one.name: one.estimator for one in MODELS} == {
         name: family.estimator for name, family in FAMILIES.items()
     }
-    assert run(monkeypatch, "models", "--json") == 0
-    assert [one["name"] for one in told(capsys)["models"]] == list(FAMILIES)
+    assert [one["name"] for one in answer("models")["models"]] == list(FAMILIES)
 
 
 def test_predict_in_json_has_the_columns_of_its_file(
-    fitted: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    fitted: tuple[Path, Path], tmp_path: Path
 ) -> None:
     file, out = fitted
     before = set(out.iterdir())
-    assert run(monkeypatch, "predict", out, file, "--json") == 0
-    found = told(capsys)
+    found = answer("predict", out, file)
     assert set(out.iterdir()) == before
-    assert run(monkeypatch, "predict", out, file, "--out", tmp_path) == 0
+    assert command("predict", out, file, "--out", tmp_path).code == 0
     written = pd.read_csv(tmp_path / f"{file.stem}-predictions.csv")
     assert found["rows"] == len(written) == sum(found["predicted"].values())
     rows = pd.DataFrame(found["predictions"])
@@ -388,51 +286,42 @@ def test_predict_in_json_has_the_columns_of_its_file(
         assert rows[name].to_numpy() == pytest.approx(written[name].to_numpy())
 
 
-def test_explain_and_check_in_json_say_what_their_lines_say(
-    fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_explain_and_check_in_json_say_what_their_lines_say(fitted: tuple[Path, Path]) -> None:
     file, out = fitted
-    assert run(monkeypatch, "explain", out, file, "--row", 5, "--json") == 0
-    row = told(capsys)["explained"]
+    row = answer("explain", out, file, "--row", 5)["explained"]
     assert (row["row"], row["rows"]) == (5, 60)
     assert sum(one["probability"] for one in row["classes"]) == pytest.approx(1)
     adds = sum(one["adds"] for one in row["why"]["cells"])
     assert row["why"]["base"] + adds == pytest.approx(row["why"]["log_odds"])
-    assert run(monkeypatch, "explain", out, file, "--row", 5) == 0
-    assert f"Novelty {row['novelty']:.2f}" in capsys.readouterr().out
-    assert run(monkeypatch, "check", out, file, "--json") == 0
-    found = told(capsys)
+    assert f"Novelty {row['novelty']:.2f}" in printed("explain", out, file, "--row", 5)
+    found = answer("check", out, file)
     assert found["found"] is False
     assert {"topic", "sentence", "is_finding", "columns"} == set(found["remarks"][0])
 
 
-def test_an_error_leaves_stdout_empty_under_json(
-    fitted: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, "predict", fitted[1], fitted[1] / "none.csv", "--json") == 2
-    assert_one_sentence(capsys)
+def test_an_error_leaves_stdout_empty_under_json(fitted: tuple[Path, Path]) -> None:
+    refused("predict", fitted[1], fitted[1] / "none.csv", "--json")
 
 
 def test_what_a_terminal_cannot_spell_is_no_error(
-    fitted: tuple[Path, Path], tmp_path: Path
+    fitted: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A thin space sets thousands apart, and not every code page has it."""
     file = tmp_path / "new.csv"
     table = pd.read_csv(fitted[0])
     table.assign(weight=1000 * table["weight"]).to_csv(file, index=False)
-    command = [sys.executable, "-m", "bayesrbf", "check", str(fitted[1]), str(file)]
-    spoken = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(command, env=spoken, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (3, "")
-    assert "1\\u202f000 times too large" in done.stdout
+    content = BytesIO()
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(content, "ascii"))
+    monkeypatch.setattr(sys, "argv", ["bayesrbf", "check", str(fitted[1]), str(file)])
+    with pytest.raises(SystemExit) as leaving:
+        main()
+    assert leaving.value.code == 3
+    assert rb"1\u202f000 times too large" in content.getvalue()
 
 
 @pytest.mark.parametrize("words", [["--help"], ["check", "--help"]])
-def test_help_states_the_exit_codes(
-    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, *words) == 0
-    said = capsys.readouterr().out.partition("Exit codes")[2].splitlines()
+def test_help_states_the_exit_codes(words: list[str]) -> None:
+    said = printed(*words).partition("Exit codes")[2].splitlines()
     assert [line.split()[0] for line in said if line.strip()] == [
         "0",
         "2",

@@ -18,11 +18,10 @@ import pytest
 import xarray as xr
 
 from bayesrbf.app.report import output
-from bayesrbf.app.report import run as effort
 from bayesrbf.app.report import run as running
 from bayesrbf.app.report.output import FILES, draws_content, to_netcdf
 from tests.app.report.tables import mixed_table
-from tests.test_cli import run
+from tests.commands import command
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,7 +43,6 @@ def words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     )
     model = SimpleNamespace(save=save, posterior_=posterior)
     outcome = SimpleNamespace(model=model, uncertainty=None, held_out=None, report=None)
-    monkeypatch.setattr(effort, "seconds_of", lambda _: 1.0)
     monkeypatch.setattr(running, "collect", lambda *_: outcome)
     monkeypatch.setattr(running, "predictions_frame", lambda *_: pd.DataFrame({"row": [1]}))
     monkeypatch.setattr(running, "render", lambda *_: "new")
@@ -61,25 +59,18 @@ def assert_old(out: Path) -> None:
 
 
 def test_failure_half_way_leaves_the_old_folder_as_it_was(
-    words: list[object],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    words: list[object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def fail(*_: object) -> None:
         raise OSError("the disk is full.")
 
     monkeypatch.setattr(running, "collect", fail)
-    assert run(monkeypatch, *words) == 2
-    assert "the disk is full." in capsys.readouterr().err
+    assert "the disk is full." in command(*words).err
     assert_old(tmp_path / "out")
 
 
 def test_disk_that_fills_at_any_file_is_a_sentence_and_old_files_are_whole(
-    words: list[object],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    words: list[object], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Full at the k-th request to the disk, until a run needs fewer."""
     real = os.fsync
@@ -92,12 +83,11 @@ def test_disk_that_fills_at_any_file_is_a_sentence_and_old_files_are_whole(
             real(handle)
 
         monkeypatch.setattr(os, "fsync", full)
-        code = run(monkeypatch, *words)
-        said = capsys.readouterr().err
-        if code == 0:
+        said = command(*words)
+        if said.code == 0:
             break
-        assert code == 2
-        assert "no space left on device." in said.splitlines()[-1]
+        assert said.code == 2
+        assert "no space left on device." in said.err.splitlines()[-1]
         assert_old(tmp_path / "out")
     assert at > len(FILES)
     out = tmp_path / "out"
@@ -109,17 +99,13 @@ def test_disk_that_fills_at_any_file_is_a_sentence_and_old_files_are_whole(
 
 
 def test_folder_with_the_name_of_a_file_is_said_before_any_work(
-    words: list[object],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    words: list[object], tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
     (out / "report.html").unlink()
     (out / "report.html").mkdir()
     words[1] = tmp_path / "never-read.csv"
-    assert run(monkeypatch, *words) == 2
-    said = capsys.readouterr().err
+    said = command(*words).err
     assert "report.html is a folder" in said
     assert len(said.splitlines()) == 1
     assert {path.read_text() for path in out.iterdir() if path.is_file()} == {"old"}

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.test_cli import assert_one_sentence, run
+from tests.commands import command, printed, refused
 
 FIT = ("--target", "y", "--model", "median_lvq", "--inference", "map")
 
@@ -41,27 +41,22 @@ def written(folder: Path, frame: pd.DataFrame, name: str = "t.csv") -> Path:
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
-def test_a_note_pasted_ends_it_and_new_rows_are_read_alike(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_note_pasted_ends_it_and_new_rows_are_read_alike(name: str, tmp_path: Path) -> None:
     file, out = written(tmp_path, table(), name), tmp_path / "out"
-    assert run(monkeypatch, "fit", file, *FIT, "--out", out) == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(printed("fit", file, *FIT, "--out", out).split())
     assert "'tsh' holds -999 in 6 cells" in said
     assert "--na=-999" in said
     assert "'<5' in 'crp'" in said
     assert "--ignore remark" in said
-    assert run(monkeypatch, "fit", file, *FIT, "--out", out, "--na=-999") == 0
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(printed("fit", file, *FIT, "--out", out, "--na=-999").split())
     assert "far from" not in said
     assert "'-999' was read as missing: 6 cells of 'tsh'." in said
     held = json.loads((out / "options.json").read_text("utf-8"))["table"]
     assert (held["na"], held["ignore"], held["below"]) == (["-999"], ["remark"], "atom")
     new = written(tmp_path, table().iloc[1:9].drop(columns=["remark", "y"]), f"new-{name}")
-    assert run(monkeypatch, "predict", out, new, "--json") == 0
-    caught = capsys.readouterr()
-    assert json.loads(caught.out)["rows"] == 8
-    assert caught.err == ""
+    told = command("predict", out, new, "--json")
+    assert json.loads(told.out)["rows"] == 8
+    assert (told.code, told.err) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -74,22 +69,14 @@ def test_a_note_pasted_ends_it_and_new_rows_are_read_alike(
     ],
 )
 def test_what_matches_nothing_is_refused_before_any_work(
-    words: list[str],
-    said: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: list[str], said: str, tmp_path: Path
 ) -> None:
     file, out = written(tmp_path, table()), tmp_path / "out"
-    assert run(monkeypatch, "fit", file, *FIT, "--out", out, *words) == 2
-    assert said in assert_one_sentence(capsys)
+    assert said in refused("fit", file, *FIT, "--out", out, *words)
     assert not out.exists()
 
 
-def test_limits_are_missing_where_asked_in_one_column_or_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_limits_are_missing_where_asked_in_one_column_or_all(tmp_path: Path) -> None:
     file, out = written(tmp_path, table()), tmp_path / "out"
     for words in (["--below", "missing"], ["--na", "crp=<5"]):
-        assert run(monkeypatch, "fit", file, *FIT, "--out", out, *words) == 0
-        assert "read as missing" in capsys.readouterr().out
+        assert "read as missing" in printed("fit", file, *FIT, "--out", out, *words)

@@ -14,6 +14,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity, SDGMClassifier, StackedClassifier
 from bayesrbf.base.tasks import run_tasks, showing
+from tests.cases import first_quick
 from tests.degenerate import plain
 
 
@@ -22,6 +23,18 @@ def squared(number: int) -> tuple[int, int]:
     time.sleep(0.2 if number == 0 else 0.0)
     warnings.warn("odd" if number % 2 else "even", UserWarning, stacklevel=1)
     return number**2, os.getpid()
+
+
+def hears_ctrl_c(_: int) -> bool:
+    """Whether Ctrl-C reaches this process."""
+    return signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+
+
+def test_only_the_one_that_waits_hears_ctrl_c() -> None:
+    """The others never did: what is ignored at their start stays so while they import."""
+    get_reusable_executor().shutdown()  # those of other tests
+    assert not any(run_tasks(hears_ctrl_c, range(2), "Signals", n_jobs=2))
+    assert hears_ctrl_c(0)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -39,18 +52,6 @@ def test_who_shares_the_tasks_is_asked_of_joblib() -> None:
         first, second = (run_tasks(squared, range(2), "Squares") for _ in range(2))
     assert os.getpid() not in {pid for _, pid in first + second}
     assert {pid for _, pid in second} <= {pid for _, pid in first} or len(dict(first)) == 2
-
-
-def hears_ctrl_c(_: int) -> bool:
-    """Whether Ctrl-C reaches this process."""
-    return signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
-
-
-def test_only_the_one_that_waits_hears_ctrl_c() -> None:
-    """The others never did: what is ignored at their start stays so while they import."""
-    get_reusable_executor().shutdown()  # those of other tests
-    assert not any(run_tasks(hears_ctrl_c, range(2), "Signals", n_jobs=2))
-    assert hears_ctrl_c(0)
 
 
 def test_progress_is_that_of_answers() -> None:
@@ -77,12 +78,14 @@ def test_an_error_of_a_task_ends_all() -> None:
 
 @pytest.mark.parametrize(
     "model",
-    [
-        StackedClassifier(["mixture", "forest"], random_state=0),
-        HybridMixtureClassifier(random_state=0),
-        SDGMClassifier(1, calibrate=True, n_init=1, random_state=0),
-        MixtureDensity("cv", random_state=0),
-    ],
+    first_quick(
+        [
+            MixtureDensity("cv", random_state=0),
+            StackedClassifier(["mixture", "forest"], random_state=0),
+            HybridMixtureClassifier(random_state=0),
+            SDGMClassifier(1, calibrate=True, n_init=1, random_state=0),
+        ]
+    ),
     ids=lambda model: type(model).__name__,
 )
 def test_a_verbose_estimator_shows_how_far_it_is(

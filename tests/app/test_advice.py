@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.app.remarks import ACTIONS, AS_GIVEN, OF_COLUMNS, USE, Remark, Topic, advice
-from tests.test_cli import run
+from tests.commands import answer, command, printed
 
 Mapped = Callable[[pd.DataFrame], pd.DataFrame]
 PLANTED: dict[str, tuple[str, tuple[str, ...], str, Mapped]] = {
@@ -70,8 +69,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("fitted")
     patients(300, 0).to_csv(path / "table.csv", index=False)
     words = ["fit", path / "table.csv", "--target", "outcome", "--out", path / "model"]
-    with pytest.MonkeyPatch.context() as patch:
-        assert run(patch, *words, "--model", "mixture", "--inference", "map") == 0
+    assert command(*words, "--model", "mixture", "--inference", "map").code == 0
     return path / "model"
 
 
@@ -121,60 +119,41 @@ def test_a_planted_fault_is_named_with_what_to_do(
 
 @pytest.mark.parametrize("fault", ["unknown levels", "exchanged columns"])
 def test_commands_name_a_planted_fault_by_advice_and_exit_code(
-    fault: str,
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    fault: str, folder: Path, tmp_path: Path
 ) -> None:
     topic, columns, _, plant = PLANTED[fault]
     file = tmp_path / "new.csv"
     plant(patients(200, 1)).to_csv(file, index=False)
-    for command in ("validate", "check"):
-        assert run(monkeypatch, command, folder, file) == 3
-        last = capsys.readouterr().out.splitlines()[-1]
-        assert all(repr(name) in last for name in columns)
-        assert run(monkeypatch, command, folder, file, "--json") == 3
-        told = json.loads(capsys.readouterr().out)
+    for name in ("validate", "check"):
+        last = printed(name, folder, file, code=3).splitlines()[-1]
+        assert all(repr(column) in last for column in columns)
+        told = answer(name, folder, file, code=3)
         assert told["found"]
         assert told["advice"] == last
         (found,) = (one for one in told["remarks"] if one["topic"] == topic)
         assert sorted(found["columns"]) == sorted(columns)
-    assert run(monkeypatch, "validate", folder, file, "--out", tmp_path) == 3
-    said = capsys.readouterr().out.splitlines()[-1]
+    said = printed("validate", folder, file, "--out", tmp_path, code=3).splitlines()[-1]
     assert said in unescape((tmp_path / "validation.html").read_text())
-    assert run(monkeypatch, "predict", folder, file, "--json") == 0
-    changed = json.loads(capsys.readouterr().out)["changed"]
+    changed = answer("predict", folder, file)["changed"]
     assert all(repr(name) in changed[-1] for name in columns)
 
 
-def test_an_update_that_is_not_called_for_is_not_written(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_update_that_is_not_called_for_is_not_written(folder: Path, tmp_path: Path) -> None:
     """That is said in place of a new model; a method that is named is written."""
     file, here = tmp_path / "new.csv", tmp_path / "here"
     patients(200, 3).to_csv(file, index=False)
-    assert run(monkeypatch, "update", folder, file, "--out", here) == 0
-    told = capsys.readouterr().out
+    told = printed("update", folder, file, "--out", here)
     assert "no update is called for" in told
     assert "Nothing was written" in told
     assert not here.exists()
-    assert run(monkeypatch, "update", folder, file, "--out", here, "--method", "none") == 0
+    assert command("update", folder, file, "--out", here, "--method", "none").code == 0
     assert (here / "model.safetensors").exists()
 
 
-def test_rows_of_an_update_are_known_to_the_command(
-    folder: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_rows_of_an_update_are_known_to_the_command(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "new.csv"
     patients(60, 2).to_csv(file, index=False)
     here = tmp_path / "here"
-    assert run(monkeypatch, "update", folder, file, "--out", here, "--method", "slope") == 0
-    assert run(monkeypatch, "validate", here, file) == 3
-    assert "60 of 60 rows equal rows that the model was updated with" in capsys.readouterr().out
+    assert command("update", folder, file, "--out", here, "--method", "slope").code == 0
+    told = printed("validate", here, file, code=3)
+    assert "60 of 60 rows equal rows that the model was updated with" in told

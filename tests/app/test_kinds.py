@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pandas as pd
@@ -15,10 +14,10 @@ from bayesrbf.app.serve.pictures import along as picture
 from bayesrbf.table.kinds import Kind
 from tests.app.serve.desks import page, serve_here
 from tests.cases import first_quick
+from tests.commands import answer, command, refused
 from tests.kinds import clock as clock
 from tests.kinds import share as share
 from tests.kinds import table
-from tests.test_cli import run
 
 SAID = ["--angle", "hour=24", "--count", "visits", "--ordered", "pain=none<mild<severe"]
 SAID += ["--dates", "seen", "--kind", "fat=share,woken=clock"]
@@ -34,37 +33,29 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("command", first_quick(["fit", "report"]))
+@pytest.mark.parametrize("way", first_quick(["fit", "report"]))
 def test_commands_and_server_take_every_kind(
-    command: str,
-    share: type[Kind],
-    clock: type[Kind],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    way: str, share: type[Kind], clock: type[Kind], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learning, "FACTORS", (1.0, 2.0))
     X, y = table(60, planted=True)
     file, folder = tmp_path / "t.csv", tmp_path / "out"
     X.assign(outcome=y).to_csv(file, index=False)
-    assert run(monkeypatch, "look", file, *SAID, "--json", "--out", tmp_path) == 0
-    looked = json.loads(capsys.readouterr().out)
+    looked = answer("look", file, *SAID, "--out", tmp_path)
     columns = looked["columns"]
     assert {column["name"]: column["kind"] for column in columns} == WORDS | {
         "outcome": "categorical"
     }
-    words = [command, file, "--target", "outcome", "--out", folder, "--model", "mixture"]
+    words = [way, file, "--target", "outcome", "--out", folder, "--model", "mixture"]
     words += ["--inference", "map", *SAID]
-    if command == "report":
-        assert run(monkeypatch, *words, "--quick", "--stability", 2) == 0
+    if way == "report":
+        assert command(*words, "--quick", "--stability", 2).code == 0
         report = (folder / "report.html").read_text()
         assert all(word in report for word in WORDS.values())
         assert "2 refits on bootstrap samples of the rows move the probability of" in report
     else:
-        assert run(monkeypatch, *words) == 0
-    capsys.readouterr()
-    assert run(monkeypatch, "explain", folder, file, "--row", "3", "--json") == 0
-    why = json.loads(capsys.readouterr().out)["explained"]["why"]
+        assert command(*words).code == 0
+    why = answer("explain", folder, file, "--row", "3")["explained"]["why"]
     told = {cell["column"]: cell["cell"] for cell in why["cells"]}
     for name, cell in X.iloc[2].dropna().items():
         shown = told[str(name)]
@@ -72,15 +63,16 @@ def test_commands_and_server_take_every_kind(
             assert shown.endswith(" per cent")
         else:
             assert shown == (f"{cell:%Y-%m-%d}" if name == "seen" else cell)
-    assert run(monkeypatch, "look", file, "--json", "--out", tmp_path) == 0
-    notes = json.loads(capsys.readouterr().out)["notes"]
+    notes = answer("look", file, "--out", tmp_path)["notes"]
     (note,) = (note for note in notes if "'woken'" in note)
     assert "looked at as minutes since midnight: to fit, say --kind woken=clock" in note
     assert "--time woken" not in note
-    assert run(monkeypatch, "report", file, "--target", "outcome", "--out", tmp_path / "no") == 2
-    assert "is a time of day: say --kind woken=clock to read minutes" in capsys.readouterr().err
-    assert run(monkeypatch, "check", folder, file) == 0
-    assert run(monkeypatch, "predict", folder, file) == 0
+    assert (
+        "is a time of day: say --kind woken=clock to read minutes"
+        in command("report", file, "--target", "outcome", "--out", tmp_path / "no").err
+    )
+    assert command("check", folder, file).code == 0
+    assert command("predict", folder, file).code == 0
     assert len(pd.read_csv(folder / "t-predictions.csv")) == 60
     desk = ModelFolder("", folder)
     serve_here(desk)
@@ -103,12 +95,9 @@ def test_commands_and_server_take_every_kind(
     assert "per cent" in page("part-why", form)
 
 
-def test_cells_that_are_none_of_a_kind_are_refused_when_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_cells_that_are_none_of_a_kind_are_refused_when_read(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("visits,size\n" + "".join(f"{i / 2},{i}\n" for i in range(30)))
-    assert run(monkeypatch, "look", file, "--count", "visits", "--out", tmp_path) == 2
-    said = capsys.readouterr().err
+    said = refused("look", file, "--count", "visits", "--out", tmp_path)
     assert "'visits' holds 0.5, but its kind is 'count'" in said
     assert "a whole number of at least 0" in said

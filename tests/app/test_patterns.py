@@ -18,7 +18,7 @@ from bayesrbf.app.report.learned import contributions, read_effects
 from bayesrbf.app.serve.interface import ModelFolder
 from bayesrbf.app.words import PROMISE, signed
 from tests.app.serve.desks import answers, ask, page, serve_here, write_desk
-from tests.test_cli import run
+from tests.commands import answer, command, printed
 
 MESSAGE = "not measured: 'g <b>'; measured: 'h'"
 
@@ -46,16 +46,12 @@ NEW = pd.DataFrame({"age": [1.5], "noise": [0.1], "g <b>": [np.nan], "h": [1.5]}
 
 
 def test_the_command_has_a_line_and_a_sentence(
-    desk: tuple[Path, HybridMixtureClassifier],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    desk: tuple[Path, HybridMixtureClassifier], tmp_path: Path
 ) -> None:
     folder, model = desk
     file = tmp_path / "new.csv"
     NEW.to_csv(file, index=False)
-    assert run(monkeypatch, "explain", folder, file, "--row", 1, "--json") == 0
-    explained = json.loads(capsys.readouterr().out)["explained"]
+    explained = answer("explain", folder, file, "--row", 1)["explained"]
     why, answered = explained["why"], model.explain(NEW).isel(obs=0).sel(label="ill")
     assert why["label"] == "ill"
     assert why["pattern"]["message"] == MESSAGE
@@ -64,8 +60,7 @@ def test_the_command_has_a_line_and_a_sentence(
     assert why["base"] + adds == pytest.approx(why["log_odds"])
     sentence = "Not measured: 'g <b>'; measured: 'h'; this speaks for “ill”."
     assert sentence in explained["reasons"]["in_favour"]
-    assert run(monkeypatch, "explain", folder, file, "--row", 1) == 0
-    text = capsys.readouterr().out
+    text = printed("explain", folder, file, "--row", 1)
     assert f"  {MESSAGE}: adds {signed(why['pattern']['adds'])}, lost without" in text
     assert f"  {sentence}" in text
 
@@ -120,18 +115,14 @@ def everybody(n: int = 60) -> pd.DataFrame:
 
 
 def test_commands_take_the_reasons_and_say_first_that_they_are_others(
-    stack: tuple[Path, StackedClassifier],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    stack: tuple[Path, StackedClassifier], tmp_path: Path
 ) -> None:
     folder, model = stack
     file = tmp_path / "new.csv"
     everybody().to_csv(file, index=False)
     ignorable = copy(model).assume_missingness("ignorable")
     for way, asked in (("as_trained", model), ("ignorable", ignorable)):
-        assert run(monkeypatch, "predict", folder, file, "--missingness", way, "--json") == 0
-        told = json.loads(capsys.readouterr().out)
+        told = answer("predict", folder, file, "--missingness", way)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             p = asked.predict_proba(everybody())[:, 0]
@@ -146,26 +137,22 @@ def test_commands_take_the_reasons_and_say_first_that_they_are_others(
         else:
             assert set(familiarity) == {None}
             assert told["unfamiliar"] is None
-    assert run(monkeypatch, "check", folder, file, "--json") == 3
-    told = json.loads(capsys.readouterr().out)
+    told = answer("check", folder, file, code=3)
     assert told["remarks"][0]["topic"] == "reasons"
     assert "'g <b>' is missing in 0" in told["remarks"][0]["sentence"]
     assert "say so by --missingness ignorable" in told["advice"]
     assert "patterns" in [one["topic"] for one in told["remarks"]]
-    assert run(monkeypatch, "check", folder, file, "--missingness", "ignorable", "--json") in (0, 3)
-    told = json.loads(capsys.readouterr().out)
+    told = json.loads(command("check", folder, file, "--missingness", "ignorable", "--json").out)
     assert not {"reasons", "patterns"} & {one["topic"] for one in told["remarks"]}
 
 
 @pytest.mark.parametrize("family", ["mixture", "sdgm"])
-def test_the_reasons_can_be_said_at_the_fit(
-    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_reasons_can_be_said_at_the_fit(family: str, tmp_path: Path) -> None:
     file = tmp_path / "table.csv"
     patients(60).to_csv(file, index=False)
     options = ("--target", "outcome", "--model", family, "--inference", "map")
     said = ("--missingness", "ignorable", "--out", tmp_path / "model")
-    assert run(monkeypatch, "fit", file, *options, *said) == 0
+    assert command("fit", file, *options, *said).code == 0
     (model,) = (tmp_path / "model").glob("*.safetensors")
     fitted = load(model)
     assert getattr(fitted, "missingness", "ignorable") == "ignorable"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from bayesrbf.app.commands import app
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.reading.cells import as_typed
 from bayesrbf.reading.read import read_file
-from tests.test_cli import run
+from tests.commands import answer
 
 
 @pytest.mark.parametrize(
@@ -92,16 +91,13 @@ def test_options_as_typed_are_read_as_they_were(options: TableOptions, tmp_path:
     assert typed(bound.arguments.get("reading", PLAIN), tmp_path / "t.csv") == options
 
 
-def test_look_reads_what_seems_missing_and_says_the_options_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_look_reads_what_seems_missing_and_says_the_options_for_it(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     rows = [f"{20 + i % 40},{3 + i / 7:.2f},{'yes' if i % 3 else 'no'}" for i in range(60)]
     rows[5], rows[7], rows[9] = "-999,3.1,yes", "21,pending,no", "22,<1,yes"
     rows[15] = rows[25] = rows[5]
     file.write_text("\n".join(["age,level,outcome", *rows]) + "\n")
-    assert run(monkeypatch, "look", file, "--target", "outcome", "--json") == 0
-    found = json.loads(capsys.readouterr().out)
+    found = answer("look", file, "--target", "outcome")
     kinds = {column["name"]: column["kind"] for column in found["columns"]}
     assert kinds == {"age": "real", "level": "real", "outcome": "yes or no"}
     assert found["command"].endswith("--target outcome --out DIR --na pending,-999")

@@ -118,14 +118,12 @@ def scored(tree: xr.DataTree) -> list[str]:
 
 
 STATISTICS: dict[str, Callable[[xr.DataTree], object]] = {
-    **{name: getattr(az, name) for name in ("ess", "hdi", "mode", "extract", "thin")},
-    "loo": lambda tree: [az.loo(tree, var_name=name) for name in scored(tree)],
+    **{name: getattr(az, name) for name in ("ess", "extract")},
     "compare": lambda tree: [
         az.compare({"one": tree, "same": tree}, var_name=name) for name in scored(tree)
     ],
-    "dataset_to_dataframe": lambda tree: az.dataset_to_dataframe(tree["posterior"].to_dataset()),
 }
-PLOTS = ("plot_trace_dist", "plot_ess", "plot_forest")
+PLOTS = ("plot_trace_dist", "plot_forest")
 
 
 def assert_drawn() -> None:

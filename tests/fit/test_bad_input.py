@@ -1,4 +1,4 @@
-"""Hostile tables: a finite, normalised answer, or an error that names the fault."""
+"""Faults of tables, weights and arguments are errors that name them; see also test_degenerate."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from sklearn.base import clone
 
 from bayesrbf import (
     HybridMixtureClassifier,
-    KernelNetworkClassifier,
     MixtureDensity,
-    StackedClassifier,
 )
 from tests.cases import generative, some_quick
 
@@ -40,52 +38,6 @@ def changed(change: Callable[[np.ndarray], np.ndarray | None]) -> Callable[[], T
 
 def set_to(rows: Any, columns: Any, value: Any) -> Callable[[np.ndarray], None]:
     return lambda X: X.__setitem__((rows, columns), value)
-
-
-# Constant, collinear and empty columns, single rows and huge numbers: tests/test_degenerate.py.
-DEGENERATE: dict[str, Callable[[], Table]] = {
-    "all-missing row": changed(set_to(3, slice(None), np.nan)),
-    "column missing in one class": changed(set_to(slice(0, None, 2), 0, np.nan)),
-    "one class": lambda: (plain()[0], np.zeros(40, int)),
-    "two rows": lambda: plain(2, 3),
-    "one row": lambda: plain(1, 2),
-    "duplicated rows": changed(lambda X: np.repeat(X[:8], 5, axis=0)),
-    "all rows equal": changed(lambda X: np.ones_like(X)),
-    "offset 1e8": changed(lambda X: X + 1e8),
-    "outlier of 1e12": changed(set_to(0, 0, 1e12)),
-    "booleans": changed(lambda X: X > 1),
-    "integers": changed(lambda X: np.round(3 * X).astype(int)),
-    "one column": changed(lambda X: X[:, :1]),
-}
-FAMILIES: dict[str, Callable[[], Any]] = {
-    "mixture": lambda: HybridMixtureClassifier(random_state=0),
-    "tied mixture": lambda: HybridMixtureClassifier(covariance_type="tied", random_state=0),
-    "more components than rows": lambda: HybridMixtureClassifier(
-        50, covariance_type="diag", n_init=1, random_state=0
-    ),
-    "density": lambda: MixtureDensity(covariance_type="spherical", random_state=0),
-    "kernel network": lambda: KernelNetworkClassifier("gaussian", random_state=0),
-    "stack": lambda: StackedClassifier(
-        ["gaussian_loo", "mixture", "normal_blend"], cv=2, random_state=0
-    ),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
-@pytest.mark.filterwarnings("ignore:.*(holds out no|no) labelled row:UserWarning")
-@pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("name", DEGENERATE)
-def test_degenerate_tables_have_a_finite_normalised_answer(name: str, family: str) -> None:
-    X, y = DEGENERATE[name]()
-    model = FAMILIES[family]().fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=0, atol=1e-12)
-    assert np.isfinite(model.score_samples(X)).all()
-    if family == "density":
-        seen = np.delete(np.arange(len(model.columns_.names)), model.columns_.empty)
-        assert pd.notna(pd.DataFrame(model.impute(X)).iloc[:, seen]).all(axis=None)
-        assert pd.notna(pd.DataFrame(model.sample(5)).iloc[:, seen]).all(axis=None)
 
 
 @pytest.mark.parametrize("weight", some_quick([1e-12, 1e12], 1e12))

@@ -70,7 +70,7 @@ def test_other_classes_are_calibrated_as_without_it() -> None:
     X, y, _ = table(3, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = StackedClassifier(random_state=0).fit(X, y)
+        model = StackedClassifier(["laplace", "normal"], random_state=0).fit(X, y)
     held = model.fitted_.model.held
     assert held.never_held_out.tolist() == [2]
     judged = held.among_judged().values

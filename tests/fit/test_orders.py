@@ -20,7 +20,7 @@ from bayesrbf import (
     StackedClassifier,
 )
 from bayesrbf.base.rows import COVARIANCE_TYPES
-from tests.cases import generative
+from tests.cases import generative, some_quick
 from tests.fit.class_tables import table
 
 TURNED = np.array(["late", "early", "noon"], dtype=object)
@@ -91,9 +91,8 @@ CLASSIFIERS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:SDGMClassifier")
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", some_quick(CLASSIFIERS, "one covariance", "calibrated", "kernel"))
 def test_order_and_names_change_no_probability(name: str) -> None:
     X, y = holes()
     model = clone(CLASSIFIERS[name]).set_params(random_state=0)

@@ -35,14 +35,12 @@ from bayesrbf.families.sdgm.posterior import (
 from bayesrbf.families.sdgm.records import CompletedRows
 from bayesrbf.families.stack.posterior import StackLogPosterior, equal_pool
 from bayesrbf.fit.held_out import HeldOut
-from bayesrbf.mixture.em import fit_mixture, problem_of
-from bayesrbf.mixture.expectation import prepare
 from bayesrbf.mixture.objective import HybridLogPosterior
 from bayesrbf.models.kernel_network import declare_kernel_network
 from bayesrbf.models.rbf_network import declare_rbf_network
 from bayesrbf.models.sdgm import declare_sdgm
 from bayesrbf.models.stack import declare_stack
-from tests.models.configurations import Configuration
+from tests.models.configurations import Configuration, at_rest
 
 
 @dataclass(frozen=True)
@@ -69,23 +67,11 @@ class Family:
 
 def mixture(configuration: Configuration) -> Family:
     """A mixture, or a class-conditional one, where EM stands still."""
-    rows, specification = configuration.standard_observations, configuration.specification
-    prior = configuration.hyperparameters.standardised()
-    fit = fit_mixture(rows, specification, prior, rng=np.random.default_rng(0), tol=1e-10)
-    problem = problem_of(prepare(rows, specification), specification, prior)
-    parameters = fit.parameters
-    for _ in range(3000):
-        following = problem.step(parameters).following
-        moved = np.max(np.abs(problem.pack(following) - problem.pack(parameters)))
-        parameters = following
-        if moved < 1e-11:
-            break
-    log_posterior = configuration.log_posterior
     return Family(
-        log_posterior,
+        configuration.log_posterior,
         configuration.declare(),
-        log_posterior.pack(parameters.in_units(configuration.units)),
-        rows.weights,
+        at_rest(configuration),
+        configuration.observations.weights,
     )
 
 

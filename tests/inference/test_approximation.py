@@ -81,6 +81,14 @@ def test_resampling_repeats_draws_and_keeps_their_densities(method):
     assert draws.attributes["resampled"] == 1
 
 
+@every_method
+def test_same_seed_same_bits_and_another_seed_others(method):
+    target = Mixture()
+    one, two, three = (method(target, target.start(), draws=50, random_state=s) for s in (5, 5, 6))
+    np.testing.assert_array_equal(one.theta, two.theta)
+    assert not np.array_equal(one.theta, three.theta)
+
+
 @pytest.mark.parametrize("name", ["draws", "chains"])
 @every_method
 def test_nothing_to_draw_is_refused(method, name):

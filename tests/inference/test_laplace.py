@@ -116,13 +116,6 @@ def test_units_of_the_coordinates_change_no_bit(factor):
     np.testing.assert_array_equal(one.theta * factor, two.theta)
 
 
-def test_same_seed_same_bits_and_another_seed_others():
-    target = Mixture()
-    one, two, three = (laplace(target, target.start(), draws=50, random_state=s) for s in (5, 5, 6))
-    np.testing.assert_array_equal(one.theta, two.theta)
-    assert not np.array_equal(one.theta, three.theta)
-
-
 def test_a_start_of_no_density_is_named():
     with pytest.raises(ValueError, match="finite where the mode search starts"):
         laplace(Gaussian(), np.full(5, np.nan))

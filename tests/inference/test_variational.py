@@ -217,13 +217,6 @@ def test_units_of_the_coordinates_change_nothing(factor):
     np.testing.assert_allclose(one.theta / first.scales, two.theta / second.scales, atol=1e-6)
 
 
-def test_same_seed_same_bits_and_another_seed_others():
-    target = Mixture()
-    one, two, three = (advi(target, target.start(), draws=50, random_state=s) for s in (5, 5, 6))
-    np.testing.assert_array_equal(one.theta, two.theta)
-    assert not np.array_equal(one.theta, three.theta)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

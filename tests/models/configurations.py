@@ -13,6 +13,8 @@ import pymc as pm
 from bayesrbf import MixturePrior
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import COVARIANCE_TYPES, MixtureSpecification, Observations, Standardisation
+from bayesrbf.mixture.em import fit_mixture, problem_of
+from bayesrbf.mixture.expectation import prepare
 from bayesrbf.mixture.posterior import MixtureLogPosterior
 from bayesrbf.models.mixture import declare_hybrid_mixture
 from tests.oracles import MixtureOracle, constrain
@@ -119,6 +121,22 @@ class Configuration:
         return declare_hybrid_mixture(
             self.observations, self.specification, self.hyperparameters, **options
         )
+
+
+def at_rest(configuration: Configuration) -> np.ndarray:
+    """Coordinates where EM stands still."""
+    rows, specification = configuration.standard_observations, configuration.specification
+    prior = configuration.hyperparameters.standardised()
+    fit = fit_mixture(rows, specification, prior, rng=np.random.default_rng(0), tol=1e-10)
+    problem = problem_of(prepare(rows, specification), specification, prior)
+    parameters = fit.parameters
+    for _ in range(3000):
+        following = problem.step(parameters).following
+        moved = np.max(np.abs(problem.pack(following) - problem.pack(parameters)))
+        parameters = following
+        if moved < 1e-11:
+            break
+    return configuration.log_posterior.pack(parameters.in_units(configuration.units))
 
 
 def product() -> Iterator[Configuration]:

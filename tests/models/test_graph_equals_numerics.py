@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 from bayesrbf.mixture.compiled_expectation import CompiledExpectation
-from bayesrbf.mixture.em import fit_mixture, problem_of
-from bayesrbf.mixture.expectation import ArrayExpectation, prepare
+from bayesrbf.mixture.expectation import ArrayExpectation
 from tests.cases import some_quick
 from tests.models.configurations import (
     FACTORS,
     Configuration,
     assert_close,
     assert_same_density,
+    at_rest,
     compiled,
     covering_array,
     name_of,
@@ -128,19 +128,7 @@ def test_numerics_map_points_as_the_oracle_does(configuration: Configuration) ->
 
 @every_configuration
 def test_the_gradient_vanishes_where_em_stands_still(configuration: Configuration) -> None:
-    rows, specification = configuration.standard_observations, configuration.specification
-    prior = configuration.hyperparameters.standardised()
-    fit = fit_mixture(rows, specification, prior, rng=np.random.default_rng(0), tol=1e-10)
-    problem = problem_of(prepare(rows, specification), specification, prior)
-    parameters = fit.parameters
-    for _ in range(3000):
-        following = problem.step(parameters).following
-        moved = np.max(np.abs(problem.pack(following) - problem.pack(parameters)))
-        parameters = following
-        if moved < 1e-11:
-            break
-    log_posterior = configuration.log_posterior
-    theta = log_posterior.pack(parameters.in_units(configuration.units))
+    theta, log_posterior = at_rest(configuration), configuration.log_posterior
     found = compiled(configuration).at(theta)
     # In units of the columns: a mean's gradient is per unit of its column.
     np.testing.assert_allclose(found.gradient * log_posterior.scales, 0, atol=1e-7)

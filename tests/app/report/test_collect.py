@@ -68,16 +68,15 @@ def test_scores_are_of_all_labelled_rows(outcome: Outcome) -> None:
     assert own.accuracy[0] == pytest.approx(right)
 
 
-@pytest.mark.parametrize("grouped", [False, True])
-def test_refits_are_those_of_the_recipe_on_samples_and_on_drawn_tables(grouped: bool) -> None:
-    groups = np.arange(len(mixed_table())) // (3 if grouped else 1)
-    together = {"groups": groups, "reading": TableOptions(group="ward")} if grouped else {}
+def test_refits_are_those_of_the_recipe_on_samples_and_on_drawn_tables() -> None:
+    groups = np.arange(len(mixed_table())) // 3
+    together = {"groups": groups, "reading": TableOptions(group="ward")}
     own = job(stability=2, focus=Focus({"yes": 3.0}), **together)
     report = collect(own).report
     assert report.stability is not None
     (event,) = report.stability.events
     assert (event.event, event.threshold) == ("yes", 0.25)
-    rng, drawn_by = np.random.default_rng(own.seed), groups.astype(str) if grouped else groups
+    rng, drawn_by = np.random.default_rng(own.seed), groups.astype(str)
     names = np.unique(drawn_by)  # groups may have any names, and are in the order of these
     fit = families.FAMILIES["mixture"].procedure(dataclasses.replace(own, groups=groups))
     for refit in event.refits:
@@ -281,15 +280,15 @@ from tests.app.report.test_collect import job
 pages = []
 for jobs in (1, 2):
     with sharing(jobs):
-        pages.append(render(collect(job("auto", family={family!r}, draws=20)).report))
+        pages.append(render(collect(job("auto", draws=20)).report))
 assert pages[0] == pages[1]
 """
 """In a process of its own: functions whose types are checked cannot be sent to others."""
 
 
-@pytest.mark.parametrize("family", ["stack", "mixture"])
-def test_any_number_of_processes_makes_the_same_page(family: str) -> None:
-    words = [sys.executable, "-W", "ignore", "-c", PAGES.format(family=family)]
+def test_any_number_of_processes_makes_the_same_page() -> None:
+    """Of a mixture, whose chains have processes; the fit of a stack is in test_cli_answers."""
+    words = [sys.executable, "-W", "ignore", "-c", PAGES]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

@@ -54,7 +54,7 @@ def test_the_truth_comes_first_and_differences_are_paired() -> None:
     )
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_the_sentence_names_those_whose_interval_holds_0(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = rng.dirichlet([1.0, 1.0], size=100)

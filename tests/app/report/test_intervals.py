@@ -19,9 +19,10 @@ from bayesrbf.app.report.collect import collect
 from bayesrbf.app.report.families import Drawn, draw_posterior
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.sections import read_intervals, rehearse
+from tests.app.report.tables import mixed_table
 from tests.app.report.test_collect import job
 from tests.cases import generative
-from tests.test_cli import assert_one_sentence, mixed_table, run
+from tests.commands import command
 
 SENTENCE = re.compile(r"90 % intervals held the truth \d+ times in 100 when labels of these rows")
 
@@ -77,21 +78,12 @@ def test_a_rehearsal_that_fails_is_told(drawn: Drawn, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_the_page_tells_the_rehearsal_beside_its_intervals() -> None:
+def test_the_page_tells_the_rehearsal_beside_its_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(teachers, "TEACHERS", {"boosting": boosting})
     page = render(collect(job(draws=20, rehearse=True)).report)
     section = page[page.index('id="unsure"') : page.index('id="odd"')]
     assert SENTENCE.search(section)
     assert "was not tried" not in page
-
-
-def test_intervals_that_are_not_made_are_not_rehearsed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "t.csv"
-    mixed_table(20).to_csv(file, index=False)
-    words = ["report", file, "--target", "outcome", "--out", tmp_path / "o", "--rehearse"]
-    assert run(monkeypatch, *words, "--inference", "map") == 2
-    assert "--inference map makes none" in assert_one_sentence(capsys)
 
 
 def test_the_command_line_asks_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -101,7 +93,7 @@ def test_the_command_line_asks_for_it(monkeypatch: pytest.MonkeyPatch, tmp_path:
     file = tmp_path / "t.csv"
     mixed_table(20).to_csv(file, index=False)
     words = ["report", file, "--target", "outcome", "--out", tmp_path / "o"]
-    assert run(monkeypatch, *words) == run(monkeypatch, *words, "--rehearse") == 0
+    assert command(*words).code == command(*words, "--rehearse").code == 0
     assert [one.rehearse for one in seen] == [False, True]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from bayesrbf.app import look as looking
 from bayesrbf.app.look import lines_of_look, look, of_duplicates, of_holes, render_look
 from tests.app.report.browsing import Page
 from tests.app.report.tables import mixed_table
-from tests.test_cli import run
+from tests.commands import answer, printed, refused
 
 
 def planted() -> pd.DataFrame:
@@ -53,9 +52,7 @@ def test_what_was_planted_is_told(tmp_path):
     assert "“late” (" in of_holes(found)
 
 
-def test_missing_cells_that_go_with_the_target_are_told_and_groups_advised(
-    tmp_path, monkeypatch, capsys
-):
+def test_missing_cells_that_go_with_the_target_are_told_and_groups_advised(tmp_path):
     rng = np.random.default_rng(0)
     ill = rng.random(200) < 0.5
     dose, age = rng.normal(size=200), rng.normal(50, 9, 200).round()
@@ -70,9 +67,8 @@ def test_missing_cells_that_go_with_the_target_are_told_and_groups_advised(
     assert 0.4 < gone[1] < 0.7
     file = tmp_path / "again.csv"
     table.to_csv(file, index=False)
-    assert run(monkeypatch, "look", file, "--target", "outcome", "--json") == 0
-    command = json.loads(capsys.readouterr().out)["command"]
-    assert command.endswith("--na=-999 --group patient")
+    told = answer("look", file, "--target", "outcome")["command"]
+    assert told.endswith("--na=-999 --group patient")
 
 
 def test_bars_are_the_rows_of_the_classes(tmp_path):
@@ -121,33 +117,28 @@ def test_an_unknown_target_is_refused(tmp_path):
         seen(planted(), tmp_path, "outcom")
 
 
-def test_the_command_writes_a_page_and_answers_in_json(tmp_path, monkeypatch, capsys):
+def test_the_command_writes_a_page_and_answers_in_json(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     file = tmp_path / "table.csv"
     planted().to_csv(file, index=False)
-    assert run(monkeypatch, "look", file, "--target", "outcome") == 0
-    assert capsys.readouterr().out.startswith("table: 122 rows")
+    assert printed("look", file, "--target", "outcome").startswith("table: 122 rows")
     assert (tmp_path / "table-look.html").exists()
-    assert run(monkeypatch, "look", file, "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+    told = answer("look", file)
     assert told["rows"] == 122
     assert told["repeated_rows"] == 1
     assert told["file"] is None
-    assert run(monkeypatch, "look", file, "--out", file) == 2
-    assert "--out names a folder" in capsys.readouterr().err
+    assert "--out names a folder" in refused("look", file, "--out", file)
 
 
-def test_a_look_reads_dates_and_leaves_out_what_it_cannot_read(tmp_path, monkeypatch, capsys):
+def test_a_look_reads_dates_and_leaves_out_what_it_cannot_read(tmp_path):
     """A fit asks what to do with such columns; a look says so, and is about all others."""
     days = pd.date_range("2020-01-01", periods=30).strftime("%Y-%m-%d")
     table = pd.DataFrame({"when": days, "price": [f"{1 + i % 7},58{i % 9}" for i in range(30)]})
     table.assign(size=np.arange(30.0) / 7).to_csv(tmp_path / "table.csv", index=False)
-    assert run(monkeypatch, "look", tmp_path / "table.csv", "--json") == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in answer["columns"]] == ["when", "size"]
-    assert answer["columns"][0]["content"] == "2020-01-01 to 2020-01-30"
-    left_out, dates = answer["notes"][:2]
+    told = answer("look", tmp_path / "table.csv")
+    assert [one["name"] for one in told["columns"]] == ["when", "size"]
+    assert told["columns"][0]["content"] == "2020-01-01 to 2020-01-30"
+    left_out, dates = told["notes"][:2]
     assert "'price': '1,580' may be a decimal comma" in left_out
     assert "say --dates when" in dates
-    assert run(monkeypatch, "look", tmp_path / "table.csv", "--target", "price") == 2
-    assert "may be a decimal comma" in capsys.readouterr().err
+    assert "may be a decimal comma" in refused("look", tmp_path / "table.csv", "--target", "price")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from bayesrbf.app import commands
 from bayesrbf.app.report.options import ANYTHING, Purpose, read_options
 from bayesrbf.app.report.output import PAGE, TRIPOD
 from bayesrbf.app.report.records import Report
@@ -22,6 +19,7 @@ from bayesrbf.app.words import ends, number, percent, plain
 from tests.app.links import dead_links, links_of
 from tests.app.report.records import synthetic
 from tests.app.report.tables import mixed_table
+from tests.commands import answer, refused
 from tests.house import ROOT
 
 NUMBERS = (
@@ -166,14 +164,6 @@ def test_names_of_a_table_are_text_in_the_file() -> None:
     assert r"\<b\>\*x\*\|\[y\](z)\`" in hostile()
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *words: str) -> int:
-    """Exit code of the command line."""
-    monkeypatch.setattr(sys, "argv", ["bayesrbf", *words])
-    with pytest.raises(SystemExit) as leaving:
-        commands.main()
-    return int(leaving.value.code or 0)
-
-
 @pytest.mark.parametrize("which", REPORTS)
 def test_every_link_of_page_and_items_leads_to_a_place(which: str, tmp_path: Path) -> None:
     report = REPORTS[which]()
@@ -187,15 +177,12 @@ def test_every_link_of_page_and_items_leads_to_a_place(which: str, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_report_writes_the_items_and_never_over_those_of_an_author(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_report_writes_the_items_and_never_over_those_of_an_author(tmp_path: Path) -> None:
     file, out = tmp_path / "table.csv", tmp_path / "out"
     mixed_table(45).to_csv(file, index=False)
-    words = ["report", str(file), "--target", "outcome", "--out", str(out), "--json"]
+    words = ["report", str(file), "--target", "outcome", "--out", str(out)]
     words += ["--model", "mixture", "--quick", "--tripod", "--population", MEANT.population or ""]
-    assert run(monkeypatch, *words) == 0
-    told = json.loads(capsys.readouterr().out)
+    told = answer(*words)
     text = (out / TRIPOD).read_text("utf-8")
     assert TRIPOD in told["files"]
     assert told["verdict"] in text
@@ -206,6 +193,5 @@ def test_a_report_writes_the_items_and_never_over_those_of_an_author(
     assert read_options(out).focus.purpose == Purpose(None, MEANT.population)
     (out / TRIPOD).write_text("mine")
     for again in (words, [word for word in words if word != "--tripod"]):
-        assert run(monkeypatch, *again) == 2
-        assert "delete" in capsys.readouterr().err
+        assert "delete" in refused(*again)
         assert (out / TRIPOD).read_text() == "mine"

@@ -29,7 +29,7 @@ from bayesrbf.base.table_options import TableOptions
 from tests.app.links import dead_links
 from tests.app.serve.desks import COSTS, HOSTILE, ask, page, patients, serve_here, write_desk
 from tests.cases import first_quick, generative
-from tests.test_cli import run
+from tests.commands import command
 
 TABLE = patients()
 FORM = {"cell-0": "61,5", "cell-3": HOSTILE}
@@ -269,7 +269,7 @@ def test_the_card_says_what_the_model_is_for(folder: Path, tmp_path: Path) -> No
 
 
 def test_the_card_has_the_figures_of_the_validation_in_its_folder(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path
 ) -> None:
     """And none where there is none, or where it is of another model or is damaged."""
     here, new = tmp_path / "desk", tmp_path / "new.csv"
@@ -284,7 +284,7 @@ def test_the_card_has_the_figures_of_the_validation_in_its_folder(
         finally:
             serve_here(ModelFolder("", folder, refer=0.3))
 
-    assert run(monkeypatch, "validate", here, new, "--out", here) in (0, 3)
+    assert command("validate", here, new, "--out", here).code in (0, 3)
     assert dead_links(here) == []
     text, figures = told()
     model = bayesrbf.load(here / "model.safetensors")

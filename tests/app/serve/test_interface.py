@@ -104,8 +104,15 @@ def test_a_number_may_be_text_with_a_comma(text: object) -> None:
     assert answers(ask("predict", {"dose": text})) == answers(ask("predict", {"dose": 1.5}))
 
 
-@pytest.mark.parametrize("question", ["predict", "uncertainty", "surprise"])
-@pytest.mark.parametrize("name", ["outside", "row", "predicted"])
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("predict", "outside"),
+        ("uncertainty", "predicted"),
+        ("surprise", "row"),
+        ("surprise", "predicted"),
+    ],
+)
 def test_ids_named_like_an_answer_lose_nothing(question: str, name: str, tmp_path: Path) -> None:
     write_desk(tmp_path, TABLE, options=TableOptions(id=name))
     serve_here(ModelFolder("named", tmp_path))

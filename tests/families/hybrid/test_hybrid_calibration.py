@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import softmax
-from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 
 from bayesrbf import HybridMixtureClassifier
@@ -14,42 +13,6 @@ from bayesrbf.fit.calibration import fit_temperature
 from bayesrbf.fit.held_out import HeldOut, stratified_folds
 from tests.cases import generative
 from tests.fit.class_tables import CLASSES, iris, table
-
-
-@pytest.mark.parametrize("calibrate", [False, True])
-def test_class_prior_is_bayes_rule(calibrate: bool) -> None:
-    X, y = table()
-    new = {"storm": 0.7, "calm": 0.1, "gale": 0.2}
-    model = generative(calibrate=calibrate, random_state=0)
-    fitted = clone(model).fit(X, y)
-    moved = clone(model).set_params(class_prior=new).fit(X, y)
-    trained = (y[:, None] == CLASSES).mean(axis=0)
-    odds = fitted.predict_proba(X) * np.array([0.1, 0.2, 0.7]) / trained
-    np.testing.assert_allclose(
-        moved.predict_proba(X), odds / odds.sum(axis=1, keepdims=True), atol=1e-12
-    )
-    as_array = clone(model).set_params(class_prior=[0.1, 0.2, 0.7]).fit(X, y)
-    np.testing.assert_array_equal(as_array.predict_proba(X), moved.predict_proba(X))
-    same = clone(model).set_params(class_prior=trained).fit(X, y)
-    np.testing.assert_allclose(same.predict_proba(X), fitted.predict_proba(X), atol=1e-12)
-
-
-def test_class_prior_moves_every_draw_by_bayes_rule_and_their_mean() -> None:
-    X, y = table()
-    new = np.array([0.1, 0.2, 0.7])
-    draws = {"draws": 20, "chains": 2}
-    model = generative(tied=True, random_state=0)
-    plain = clone(model).fit(X, y).refine("laplace", **draws)
-    moved = clone(model).set_params(class_prior=new).fit(X, y).refine("laplace", **draws)
-    trained = (y[:, None] == CLASSES).mean(axis=0)
-    drawn = plain.predict_posterior(X)["predictions"]["probability"].to_numpy()
-    odds = drawn * new / trained
-    found = moved.predict_posterior(X)["predictions"]["probability"].to_numpy()
-    np.testing.assert_allclose(found, odds / odds.sum(axis=-1, keepdims=True), atol=1e-10)
-    odds = drawn.mean(axis=(0, 1)) * new / trained
-    np.testing.assert_allclose(
-        moved.predict_proba(X), odds / odds.sum(axis=-1, keepdims=True), atol=1e-10
-    )
 
 
 @pytest.mark.parametrize(

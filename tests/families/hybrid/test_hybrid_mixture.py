@@ -11,7 +11,6 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.special import log_softmax
-from sklearn.base import clone
 
 from bayesrbf import HybridMixtureClassifier, MixtureDensity, MixturePrior, load
 from bayesrbf.base.artefact import ArtefactError, load_state, save_state
@@ -90,57 +89,6 @@ def test_probabilities_are_responsibilities_summed_over_a_class() -> None:
 
 
 # ---- invariances
-
-
-@pytest.mark.parametrize("calibrate", [False, True])
-@pytest.mark.parametrize("n_components", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_rows_in_any_order_give_the_same_bits(calibrate: bool, n_components: int) -> None:
-    X, y = table()
-    order = np.random.default_rng(1).permutation(len(X))
-    model = generative(
-        n_components, covariance_type="diag", calibrate=calibrate, n_init=2, random_state=0
-    )
-    one = clone(model).fit(X, y)
-    other = clone(model).fit(X.iloc[order], y[order])
-    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
-    assert one.temperature_ == other.temperature_
-    np.testing.assert_allclose(one.predict_proba(X).sum(axis=1), 1, rtol=0, atol=1e-12)
-
-
-def test_renaming_the_classes_permutes_the_probabilities() -> None:
-    X, y = table()
-    names = {"calm": 3, "gale": 1, "storm": 2}
-    model = generative(tol=1e-12)
-    before = clone(model).fit(X, y).predict_proba(X)
-    renamed = clone(model).fit(X, np.array([names[label] for label in y]))
-    np.testing.assert_array_equal(renamed.classes_, [1, 2, 3])
-    np.testing.assert_allclose(renamed.predict_proba(X)[:, [2, 0, 1]], before, atol=1e-9)
-
-
-def test_columns_in_any_order_give_the_same_probabilities() -> None:
-    X, y = table()
-    model = generative(tol=1e-12)
-    turned = X[["sky", "pressure", "wind"]]
-    np.testing.assert_allclose(
-        clone(model).fit(turned, y).predict_proba(turned),
-        clone(model).fit(X, y).predict_proba(X),
-        atol=1e-8,
-    )
-
-
-@pytest.mark.parametrize("calibrate", [False, True])
-def test_weight_two_is_the_row_twice_and_zero_is_none(calibrate: bool) -> None:
-    X, y = table()
-    # Those of whom only a level is known are alike by chance, and not one row of weight two.
-    known = X[["wind", "pressure"]].notna().any(axis=1).to_numpy()
-    X, y = X[known], y[known]
-    weights = np.random.default_rng(0).integers(0, 3, len(X))
-    twice = np.random.default_rng(1).permutation(np.repeat(np.arange(len(X)), weights))
-    model = generative(calibrate=calibrate, tied=True, random_state=0)
-    weighted = clone(model).fit(X, y, sample_weight=weights)
-    repeated = clone(model).fit(X.iloc[twice], y[twice])
-    np.testing.assert_array_equal(weighted.predict_proba(X), repeated.predict_proba(X))
-    assert weighted.temperature_ == repeated.temperature_
 
 
 def test_a_class_of_weight_zero_does_not_exist() -> None:
@@ -255,15 +203,6 @@ def test_samples_come_with_their_classes() -> None:
     assert (moved.sample(500)[1] == "calm").mean() > 0.9
     with pytest.raises(ValueError, match="received 'tornado'"):
         model.sample(5, label="tornado")
-
-
-def test_imputation_leaves_observed_cells_alone() -> None:
-    X, y = table()
-    filled = generative(random_state=0).fit(X, y).impute(X)
-    assert not filled.isna().any().any()
-    for name in X:
-        seen = X[name].notna()
-        assert (filled[name][seen] == X[name][seen]).all()
 
 
 # ---- the artefact

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 import pytest
 import xarray as xr
 from sklearn.base import clone
 
-import bayesrbf
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.inference.diagnose import PosteriorWarning
 from tests.cases import generative
@@ -142,25 +138,6 @@ def test_the_declared_graph_has_the_variables_of_the_posterior() -> None:
         assert variable.name in posterior
         assert graph.named_vars_to_dims[variable.name] == posterior[variable.name].dims[2:]
     assert "z" in {v.name for v in model.declare(latent="explicit").free_RVs}
-
-
-def test_an_estimator_from_a_file_predicts_the_same_bits(
-    refined: HybridMixtureClassifier, tmp_path: Path
-) -> None:
-    X, y = table(seed=5)
-    digest = refined.save(tmp_path / "model.safetensors")
-    loaded = bayesrbf.load(tmp_path / "model.safetensors", digest=digest)
-    np.testing.assert_array_equal(loaded.predict_proba(X), refined.predict_proba(X))
-    np.testing.assert_array_equal(loaded.score_samples(X), refined.score_samples(X))
-    assert loaded.posterior_["posterior"].equals(refined.posterior_["posterior"])
-    assert loaded.sample(3)[0].equals(refined.sample(3)[0])
-    assert loaded.get_params()["class_prior"] == [0.2, 0.3, 0.5]
-    pd.testing.assert_frame_equal(loaded.impute(X), refined.impute(X))
-    fitted = generative().fit(X, y)
-    fitted.save(tmp_path / "point.safetensors")
-    point = bayesrbf.load(tmp_path / "point.safetensors")
-    np.testing.assert_array_equal(point.predict_proba(X), fitted.predict_proba(X))
-    assert point.posterior_["posterior"].equals(fitted.posterior_["posterior"])
 
 
 @pytest.mark.slow

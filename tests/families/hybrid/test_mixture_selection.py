@@ -44,16 +44,6 @@ def test_a_candidate_must_beat_its_own_noise(gain: float, wins: bool) -> None:
     assert selection.gain(1, 0) == pytest.approx((gain, noise.std() / 50**0.5))
 
 
-def test_a_row_of_weight_two_is_the_row_twice() -> None:
-    scores = np.random.default_rng(0).normal(size=(2, 20))
-    twice = np.arange(20) % 2 + 1
-    weighted = Selection(("a", "b"), scores, twice.astype(float), margin=0.5)
-    repeated = Selection(("a", "b"), scores.repeat(twice, axis=1), np.ones(twice.sum()), 0.5)
-    np.testing.assert_allclose(weighted.scores, repeated.scores)
-    assert weighted.gain(0, 1) == pytest.approx(repeated.gain(0, 1))
-    assert weighted.best == repeated.best
-
-
 def test_more_components_win_where_a_class_has_two_clusters() -> None:
     X, y = clusters()
     model = HybridMixtureClassifier("cv", objective="likelihood", random_state=0, cv=3).fit(X, y)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.spatial.distance import cdist
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from bayesrbf import KernelNetworkClassifier
 from bayesrbf.fit.asking import new_rows
-from tests.cases import some_quick
 from tests.fit.class_tables import iris, table
 
 
@@ -48,23 +42,6 @@ def test_a_hole_is_an_average_over_what_it_may_hold() -> None:
     found, spread = model.transform(row)[0], completed.std(axis=0) / np.sqrt(4000)
     # The hole is integrated out under one normal with the mixture's mean and variance.
     np.testing.assert_allclose(found, completed.mean(axis=0), atol=0.02 + 5 * spread.max())
-
-
-def test_neither_units_nor_order_nor_container_matter() -> None:
-    X, y = table(60)
-    model = KernelNetworkClassifier(random_state=0).fit(X, y)
-    expected = model.predict_proba(X)
-    other = X.assign(pressure=X["pressure"] / 1e3 - 7)
-    found = clone(model).fit(other, y).predict_proba(other)
-    np.testing.assert_allclose(found, expected, atol=1e-6)
-    order = np.random.default_rng(1).permutation(len(X))
-    shuffled = clone(model).fit(X.iloc[order], y[order])
-    np.testing.assert_allclose(shuffled.predict_proba(X), expected, atol=1e-12)
-    np.testing.assert_allclose(
-        clone(model).fit(X.to_numpy(object), y).predict_proba(X.to_numpy(object)),
-        expected,
-        atol=1e-12,
-    )
 
 
 def test_unlabelled_rows_teach_the_hidden_layer_only() -> None:
@@ -120,19 +97,6 @@ def test_draws_spread_around_the_fit_and_novelty_is_the_density() -> None:
     assert np.abs(model.predict_proba(X) - point).max() < 0.2
 
 
-def test_calibration_class_prior_and_impute() -> None:
-    X, y = table(90)
-    model = KernelNetworkClassifier(calibrate=True, cv=3, random_state=0).fit(X, y)
-    assert model.temperature_ != 1
-    shifted = clone(model).set_params(class_prior=[0.1, 0.1, 0.8]).fit(X, y)
-    assert (shifted.predict_proba(X)[:, 2] >= model.predict_proba(X)[:, 2]).all()
-    filled = model.impute(X)
-    assert not filled.isna().any(axis=None)
-    pd.testing.assert_frame_equal(
-        filled.where(X.notna()), X.where(X.notna(), np.nan), check_dtype=False
-    )
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -147,22 +111,3 @@ def test_arguments_out_of_range_are_refused(arguments: dict[str, object], messag
     X, y = iris()
     with pytest.raises(ValueError, match=message):
         KernelNetworkClassifier(**arguments).fit(X, y)
-
-
-@pytest.mark.parametrize("value", some_quick([1e30, -1e200, 1.7e308], 1.7e308))
-def test_rows_beyond_every_scale_have_a_finite_answer(value: float) -> None:
-    X, y = iris()
-    model = KernelNetworkClassifier(random_state=0).fit(X, y)
-    assert model.predict_proba([[value, 0.0, np.nan, 1.0]]).sum() == pytest.approx(1, abs=1e-12)
-
-
-@pytest.mark.slow
-def test_a_map_fit_loads_no_graph_library() -> None:
-    code = (
-        "import sys, numpy as np\n"
-        "from bayesrbf import KernelNetworkClassifier\n"
-        "X = np.random.default_rng(0).normal(size=(30, 2))\n"
-        "KernelNetworkClassifier().fit(X, X[:, 0] > 0).predict_proba(X)\n"
-        "assert not {'pymc', 'pytensor', 'matplotlib'} & set(sys.modules)\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

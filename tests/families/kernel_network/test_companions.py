@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bayesrbf import MixturePrior, StackedClassifier
-from bayesrbf.base.rows import Observations, Order
+from bayesrbf.base.rows import Observations
 from bayesrbf.families.kernel_network.fitted import Companions, fit_companion, fit_companions
 from bayesrbf.families.kernel_network.kernels import CellMoments, averaged
 from bayesrbf.fit.held_out import numbered_folds, split_rows
@@ -95,22 +95,6 @@ def test_observed_cells_stay_and_missing_ones_differ_from_companion_to_companion
     each = [Companions((one,)).cells(some).mean[holes] for one in companions.mixtures]
     assert np.abs(each[0] - each[1]).max() > 0.05
     assert np.abs(each[0] - each[2]).max() > 0.05
-
-
-def test_neither_columns_nor_rows_nor_copies_have_an_order() -> None:
-    some = rows()
-    expected = fitted(some).cells(some)
-    order = Order(np.array([2, 0, 1]), np.array([1, 0]), np.array([2, 0, 1]))
-    turned, levels = some.reordered(order), (LEVELS[1], LEVELS[0])
-    found = fitted(distinct(turned)[0], levels).cells(turned)
-    np.testing.assert_allclose(found.mean, expected.mean[:, [2, 0, 1]], atol=1e-8)
-    np.testing.assert_allclose(found.variance, expected.variance[:, [2, 0, 1]], atol=1e-8)
-    np.testing.assert_allclose(
-        found.probabilities, expected.probabilities[:, [3, 4, 0, 1, 2]], atol=1e-8
-    )
-    twice = distinct(some.take(np.tile(np.random.default_rng(1).permutation(some.n_obs), 2)))[0]
-    weighted = replace(some, weights=2 * some.weights)
-    assert_alike(fitted(twice).cells(some), fitted(weighted).cells(some), atol=1e-12)
 
 
 def test_labels_teach_two_companions_and_the_third_none() -> None:

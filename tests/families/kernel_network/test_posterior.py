@@ -20,7 +20,6 @@ from bayesrbf.families.kernel_network.kernels import (
     ProductKernel,
     cell_moments,
     eigen_basis,
-    product_kernel,
     relevance_factors,
 )
 from bayesrbf.families.kernel_network.posterior import (
@@ -159,23 +158,6 @@ def mutual_information(x: np.ndarray, labels: np.ndarray) -> float:
     by_class = [norm(x[labels == c].mean(), x[labels == c].std()).pdf(x) for c in (0, 1)]
     own = np.where(labels == 0, *by_class)
     return float(np.log(own / (0.5 * by_class[0] + 0.5 * by_class[1])).mean() - 1 / x.size)
-
-
-@pytest.mark.parametrize("name", KERNELS)
-def test_weight_two_is_the_row_twice(name: str) -> None:
-    specification = structure("full", True, (0, 1), levels=LEVELS)
-    once = table(specification, hidden=0.0)
-    weighted = Observations(once.real, once.codes, once.labels, np.r_[2.0, np.ones(39)])
-    twice = Observations(once.real, once.codes, once.labels, np.ones(40)).take(
-        np.r_[0, np.arange(40)]
-    )
-    point, rates = random_point(specification), []
-    for rows in (weighted, twice):
-        factors = relevance_factors(rows, LEVELS, 2, 0.8)
-        moments = cell_moments(rows, point, specification)
-        product = product_kernel(name, moments, rows.weights, LEVELS, factors)
-        rates.append(np.concatenate([product.real_rates, product.category_rates]))
-    np.testing.assert_allclose(rates[0], rates[1], rtol=1e-12)
 
 
 def test_features_reproduce_the_kernel_and_lead_with_the_largest_eigenvalue() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -294,14 +292,6 @@ def test_weights_count_rows() -> None:
         assert models[0].sigma_ == pytest.approx(models[1].sigma_)
 
 
-def test_prevalence_moves_probabilities_by_bayes_rule() -> None:
-    plain = matrix_model().fit(D, Y).predict_proba(TO_TRAIN)
-    shifted = matrix_model(class_prior={"no": 0.8, "so": 0.1, "yes": 0.1}).fit(D, Y)
-    expected = plain * np.array([0.8, 0.1, 0.1]) * 3
-    expected /= expected.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(shifted.predict_proba(TO_TRAIN), expected, rtol=1e-10)
-
-
 def test_sigma_by_cross_validation_is_told_where_it_cannot_be() -> None:
     few = np.array([0, 1, 2])
     with pytest.warns(UserWarning, match=r"cv=5\) holds out no labelled row"):
@@ -512,18 +502,6 @@ def test_a_file_restores_the_model(tmp_path: Path, metric: str) -> None:
     np.testing.assert_array_equal(again.exemplars_, model.exemplars_)
     again.refine(draws=5, tune=4, chains=2)
     np.testing.assert_array_equal(again.draws_.theta, model.draws_.theta)
-
-
-@pytest.mark.slow
-def test_a_fit_and_its_probabilities_load_no_pymc() -> None:
-    script = (
-        "import sys, numpy as np; from bayesrbf import MedianLVQClassifier;"
-        "X = np.arange(12.0).reshape(6, 2); y = [0, 0, 0, 1, 1, 1];"
-        "MedianLVQClassifier(1, sigma=0.5).fit(X, y).predict_proba(X);"
-        "print([m for m in ('pymc', 'pytensor', 'matplotlib', 'arviz') if m in sys.modules])"
-    )
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "[]"
 
 
 def test_rows_that_are_compared_by_a_matrix_have_no_columns() -> None:

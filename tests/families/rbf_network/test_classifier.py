@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -69,19 +67,6 @@ def test_by_products(fitted, flowers):
     assert set(labels) <= set(fitted.classes_)
 
 
-def test_the_density_of_rows_does_not_know_the_units(flowers):
-    X, y = flowers
-    model = RBFNetworkClassifier(3, random_state=0, n_init=1, calibrate=False).fit(X, y)
-    metres = X.assign(**{"petal length (cm)": X["petal length (cm)"] / 100})
-    other = RBFNetworkClassifier(3, random_state=0, n_init=1, calibrate=False).fit(metres, y)
-    np.testing.assert_allclose(other.predict_proba(metres), model.predict_proba(X), atol=1e-4)
-    np.testing.assert_allclose(
-        other.score_samples(metres),
-        model.score_samples(X) + np.log(100) * X["petal length (cm)"].notna(),
-        atol=1e-3,
-    )
-
-
 def test_exact_zeros(flowers):
     sparse = RBFNetworkClassifier(l1=2.0, n_init=1, calibrate=False, random_state=0).fit(*flowers)
     assert (sparse.coef_ == 0).any()
@@ -97,41 +82,6 @@ def test_unlabelled_rows_teach_the_hidden_layer(flowers):
     np.testing.assert_allclose(without.predict_proba(X), alone.predict_proba(X), atol=1e-9)
     taught = RBFNetworkClassifier(3, **plain).fit(X, y)
     assert taught.score_samples(X[~known]).mean() > alone.score_samples(X[~known]).mean()
-
-
-def test_prevalence_of_use_and_temperature(fitted, flowers):
-    X, y = flowers
-    shifted = RBFNetworkClassifier(
-        6,
-        features="responsibility",
-        calibrate=False,
-        random_state=0,
-        class_prior={"setosa": 0.1, "versicolor": 0.1, "virginica": 0.8},
-    ).fit(X, y)
-    odds = np.log(shifted.predict_proba(X)) - np.log(fitted.predict_proba(X))
-    expected = np.log([0.1, 0.1, 0.8]) - np.log(fitted.fitted_.class_shares)
-    np.testing.assert_allclose(odds - odds[:, :1], np.tile(expected - expected[0], (150, 1)))
-    calibrated = RBFNetworkClassifier(3, random_state=0, n_init=1, calibrate=True, cv=3).fit(X, y)
-    assert calibrated.temperature_ > 0
-    assert calibrated.temperature_ != 1
-
-
-@pytest.mark.slow
-def test_a_posterior_and_back_from_a_file(flowers, tmp_path):
-    X, y = flowers
-    model = RBFNetworkClassifier(2, features="log_density", random_state=0, n_init=1, l2=1.0)
-    model.fit(X, y).refine("laplace", draws=50, chains=2)
-    assert model.posterior_["posterior"]["coefficients"].dims == (
-        "chain",
-        "draw",
-        "class_label",
-        "component",
-    )
-    width = model.uncertainty(X.head(5))["sd"]
-    assert float(width.min()) > 0
-    model.save(tmp_path / "model.safetensors")
-    again = bayesrbf.load(tmp_path / "model.safetensors")
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
 def test_the_tree_holds_rows_and_responses_as_the_graph_does(fitted, flowers):
@@ -169,37 +119,6 @@ def test_the_joint_takes_link_and_kappa(flowers, tmp_path):
         assert (one.link, one.kappa) == (5.0, 0.7)
         hyperparameters = one.model_.hyperparameters
         assert (hyperparameters.link, hyperparameters.kappa) == (5.0, 0.7)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
-def test_degenerate_tables_give_probabilities():
-    rng = np.random.default_rng(0)
-    tables = {
-        "constant": np.column_stack([np.ones(12), rng.normal(size=12)]),
-        "empty column": np.column_stack([np.full(12, np.nan), rng.normal(size=12)]),
-        "empty row": np.vstack([np.full((1, 2), np.nan), rng.normal(size=(11, 2))]),
-        "wide": rng.normal(size=(12, 30)),
-        "duplicates": np.repeat(rng.normal(size=(2, 2)), 6, axis=0),
-        "huge": 1e8 + 1e-3 * rng.normal(size=(12, 2)),
-    }
-    for name, X in tables.items():
-        y = np.arange(12) % 2
-        probabilities = RBFNetworkClassifier(3, random_state=0, n_init=1).fit(X, y).predict_proba(X)
-        assert np.isfinite(probabilities).all(), name
-    one = RBFNetworkClassifier(2).fit(tables["wide"], np.zeros(12))
-    assert one.predict_proba(tables["wide"]).tolist() == [[1.0]] * 12
-
-
-@pytest.mark.slow
-def test_a_map_fit_loads_no_graph():
-    code = (
-        "import sys, numpy as np; from bayesrbf import RBFNetworkClassifier as C;"
-        "X = np.random.default_rng(0).normal(size=(30, 2));"
-        "C(2).fit(X, X[:, 0] > 0).predict_proba(X);"
-        "assert not {'pymc', 'pytensor', 'matplotlib'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("features", ["responsibility", "log_density"])

@@ -99,16 +99,6 @@ def test_folds_are_those_that_were_given() -> None:
         model(cv=1).fit(X, y)
 
 
-def test_weight_two_is_the_row_twice() -> None:
-    X, y = noisy()
-    weights = np.where(np.arange(len(y)) % 3 == 0, 2.0, 1.0)
-    twice = np.repeat(np.arange(len(y)), weights.astype(int))
-    weighted = model().fit(X, y, sample_weight=weights)
-    order = np.random.default_rng(0).permutation(twice.size)
-    repeated = model().fit(X[twice][order], y[twice][order])
-    assert weighted.temperature_ == pytest.approx(repeated.temperature_, rel=1e-9)
-
-
 def test_rows_of_several_possible_classes_are_not_scored() -> None:
     """They teach in every fold but their own; a set of one class is a label."""
     X, y = noisy()

@@ -225,15 +225,6 @@ def test_a_method_that_a_stack_does_not_have_is_refused(fitted) -> None:
         clone(fitted).fit(*table(60)).refine("bootstrap")
 
 
-def test_class_prior_density_and_imputation(fitted) -> None:
-    X, y = table(60)
-    shifted = clone(fitted).set_params(class_prior=[0.1, 0.1, 0.8]).fit(X, y)
-    assert (shifted.predict_proba(X)[:, 2] >= fitted.predict_proba(X)[:, 2]).all()
-    assert not fitted.impute(X).isna().any(axis=None)
-    far = X.assign(wind=50.0)
-    assert (fitted.score_samples(far) < fitted.score_samples(X).min()).all()
-
-
 def test_folds_are_five_and_hold_every_row_out_once() -> None:
     for n in (60, 300):
         labels = np.arange(n) % 2

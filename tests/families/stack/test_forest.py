@@ -77,29 +77,6 @@ def test_a_member_of_ones_own_must_have_another_name() -> None:
         StackedClassifier(MEMBERS, extra=mine).fit(X, y)
 
 
-def test_order_units_and_class_names_change_nothing(fitted) -> None:
-    X, y = table()
-    expected = fitted.predict_proba(X)
-    order = np.random.default_rng(1).permutation(len(X))
-    other = X.iloc[:, [3, 1, 0, 2]]
-    new = {"yes": "a", "no": "z"}
-    found = clone(fitted).fit(other.iloc[order], [new[label] for label in y[order]])
-    np.testing.assert_allclose(found.predict_proba(other)[:, ::-1], expected, atol=1e-8)
-    mapped = X.assign(a=np.exp(X["a"]) * 1e3)
-    found = clone(fitted).fit(mapped, y)
-    forests = [model.model_.members.trees[0].model.trees for model in (fitted, found)]
-    for name in ("feature", "left_share", "leaves"):
-        np.testing.assert_array_equal(*(getattr(forest, name) for forest in forests))
-
-
-def test_weight_two_is_the_row_twice(fitted) -> None:
-    X, y = table(60)
-    rows = np.r_[0, 0, np.arange(2, 60)]
-    one = clone(fitted).fit(X, y, np.r_[2.0, 0.0, np.ones(58)])
-    two = clone(fitted).fit(X.iloc[rows], y[rows])
-    np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=1e-8)
-
-
 def test_weights_of_rows_make_no_member_know_what_is_held_out() -> None:
     """Labels by chance: a forest remembers rows, and a part of one in training tells the rest."""
     X, _ = table(200)
@@ -107,14 +84,6 @@ def test_weights_of_rows_make_no_member_know_what_is_held_out() -> None:
     weights = np.random.default_rng(2).uniform(1.1, 2.9, 200)
     model = StackedClassifier(MEMBERS, random_state=0).fit(X, y, weights)
     assert model.member_table()["log_loss"].min() > 0.99 * np.log(2)
-
-
-def test_a_row_without_a_cell_gets_the_class_shares(fitted) -> None:
-    X, y = table()
-    nothing = X.iloc[:1].copy()
-    nothing[:] = np.nan
-    shares = [np.mean(y == label) for label in fitted.classes_]
-    np.testing.assert_allclose(fitted.predict_proba(nothing)[0], shares, atol=1e-6)
 
 
 @pytest.mark.slow
