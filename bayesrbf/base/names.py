@@ -12,7 +12,8 @@ OBS: Final = "obs"
 ROW: Final = "row"  # Rows with or without a label, beside ``obs``, those that have one.
 FEATURE: Final = "feature"
 COLUMN: Final = "column"  # Columns of any kind; in a row of cells, the label too.
-COMPONENT: Final = "component"
+# ArviZ has a dim "component" of its own: psense_summary lays prior and likelihood along it.
+COMPONENT: Final = "mixture_component"
 FEATURE_BIS: Final = "feature_bis"  # The second axis of a matrix over features.
 
 LABEL: Final = "label"  # Classes of predictions: what the label of a row may be.
@@ -109,7 +110,7 @@ def class_components(index: int, n_classes: int) -> str:
     """Name of the dim of one class's mixture weights; a plain density has one class.
 
     >>> class_components(0, 1), class_components(2, 3)
-    ('component', 'component_2')
+    ('mixture_component', 'mixture_component_2')
     """
     return COMPONENT if n_classes == 1 else f"{COMPONENT}_{index}"
 

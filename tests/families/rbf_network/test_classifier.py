@@ -125,7 +125,7 @@ def test_a_posterior_and_back_from_a_file(flowers, tmp_path):
         "chain",
         "draw",
         "class_label",
-        "component",
+        "mixture_component",
     )
     width = model.uncertainty(X.head(5))["sd"]
     assert float(width.min()) > 0
