@@ -45,6 +45,7 @@ MEMBER: Final = "member"  # Members of a stack.
 LOG_TEMPERATURE: Final = "log_temperature"
 MEMBER_LOG_TEMPERATURES: Final = "member_log_temperatures"
 HIDDEN_SHARE: Final = "hidden_share"  # Shares of hidden cells at which a calibration is declared.
+COPIES: Final = "copies"  # Labels given copies of the rows with more cells hidden.
 PULL: Final = "pull"  # Exponent of the class shares.
 
 COEFFICIENT: Final = "coefficient"  # Weights of a sparse discriminative mixture that are not zero.
@@ -86,7 +87,9 @@ UPDATE: Final = "update"
 
 POSTERIOR: Final = "posterior"
 SAMPLE_STATS: Final = "sample_stats"
-LOG_LIKELIHOOD: Final = "log_likelihood"
+LOG_LIKELIHOOD: Final = "log_likelihood"  # The terms of rows that draws target, each once.
+LOG_SCORES: Final = "log_scores"  # Other log probabilities of the same rows.
+LOG_PRIOR: Final = "log_prior"
 OBSERVED_DATA: Final = "observed_data"
 CONSTANT_DATA: Final = "constant_data"
 PREDICTIONS: Final = "predictions"

@@ -146,7 +146,7 @@ def stack(masks: bool = False) -> Family:
 
     start = log_posterior.pack([equal_pool(3)] * (len(POOL_PRIOR.knots) if masks else 1))
     near = minimize(falling, start, jac=True, method="BFGS").x
-    return Family(log_posterior, model, root(slope, near, tol=1e-12).x, weights)
+    return Family(log_posterior, model, root(slope, near, tol=1e-12).x, rows.ignorable_weights)
 
 
 def rbf_network() -> Family:

@@ -429,6 +429,24 @@ class StackLogPosterior(LogPosterior):
         log_q = self.pooled(self._log_probabilities, self._hidden[:, 0], theta)
         return log_q[np.arange(self._labels.size), self._labels]
 
+    @property
+    def row_weights(self) -> Float[np.ndarray, " obs"]:
+        """Weights of the held-out rows."""
+        return self._weights[:: self._hidden.shape[1]]
+
+    def copies_log_likelihoods(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point obs"] | None:
+        """What copies with more cells hidden add, and that no row has a class never held out."""
+        if not self._by_fraction and self._offsets is None:
+            return None
+        result = -self.row_weights * self.log_likelihoods(thetas)
+        for one, theta in zip(result, thetas, strict=True):
+            of_rows = self._of_rows(self._hidden.ravel(), theta)
+            log_q = of_rows.pooled(of_rows.members(self._values))
+            one += (self._target * log_q).sum(axis=1).reshape(self._hidden.shape).sum(axis=1)
+        return result
+
     def pooled(
         self,
         log_probabilities: Float[np.ndarray, "row member label"],
