@@ -206,17 +206,17 @@ def fit_pool(
     return Pool(pool, temperatures, *fit_powers(log_p, labels, weights, log_shares))
 
 
-def fit_pools(held_out: HeldOut) -> tuple[Pool, ...]:
+def fit_pools(held_out: HeldOut, prior_power: float = 1.0) -> tuple[Pool, ...]:
     """A pool at every knot of the missing fraction, shrunk towards the class shares.
 
     Where no cell was hidden, one pool, which has no exponent of the class shares and is not shrunk.
+    The mode under a power of the prior is that of rows that weigh less.
     """
     rows = held_out.among_judged()
     if rows.masked is None:
-        return (fit_pool(rows.values, rows.labels, rows.weights, None),)
-    pools = tuple(
-        fit_pool(*at_knot, rows.log_shares) for at_knot in rows.at_knots(rows.ignorable_weights)
-    )
+        return (fit_pool(rows.values, rows.labels, rows.weights / prior_power, None),)
+    weights = rows.ignorable_weights / prior_power
+    pools = tuple(fit_pool(*at_knot, rows.log_shares) for at_knot in rows.at_knots(weights))
     signal = probability_of_signal(held_out, pools)
     return tuple(pool.shrunk(signal) for pool in pools)
 
