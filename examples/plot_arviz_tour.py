@@ -52,11 +52,13 @@ plt.show()
 
 # %%
 # How well would each label be predicted without it? The Pareto k of a row says whether the estimate
-# can be trusted. ``y`` is the log probability of a label given the cells; ``x_y`` is that of both.
-az.loo(model.posterior_, var_name="y")
+# can be trusted. ``y`` is the log probability of a label given the cells. The draws target ``x_y``,
+# the log density of both, which is in the group that ArviZ reads; ``y`` is put in its place.
+labels = model.posterior_.assign(log_likelihood=model.posterior_["log_scores"])
+az.loo(labels, var_name="y")
 
 # %%
 # Every classifier has ``y``, so a model of labels and cells can be compared with one of labels
-# alone. Without ``var_name``, ArviZ refuses.
+# alone.
 other = MedianLVQClassifier(random_state=0).fit(X, y).refine("gibbs", draws=500)
-az.compare({"mixture": model.posterior_, "exemplars": other.posterior_}, var_name="y")
+az.compare({"mixture": labels, "exemplars": other.posterior_}, var_name="y")

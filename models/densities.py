@@ -326,8 +326,10 @@ def _declare_weights(
                 dims=names.class_components(c, n_classes),
             )
         )
-    if n_classes == 1 and specification.n_components > 1:
+    if n_classes == 1:
         return parts[0]
+    if specification.n_components == n_classes:  # nothing of it is unknown
+        return pt.ones(n_classes)
     return pm.Deterministic(names.WEIGHTS, pt.concatenate(parts), dims=names.COMPONENT)
 
 

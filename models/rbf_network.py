@@ -294,7 +294,7 @@ def _declare_hidden(
         names.COMPONENT_CLASS, np.zeros(k, dtype=np.intp), dims=names.COMPONENT
     )
     if k == 1:
-        weights = pm.Deterministic(names.WEIGHTS, pt.ones(1), dims=names.COMPONENT)
+        weights = pt.ones(1)
     else:
         positive = sizes + SMALLEST_SHARE
         share = positive / positive.sum()

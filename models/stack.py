@@ -132,12 +132,7 @@ def declare_stack(
             observed=labels,
             dims=names.OBS,
         )
-        if copies:
+        if copies:  # they have no data of their own, so no variable is observed
             each = [label_logp(pt.as_tensor(labels), logits, row_weight).sum() for logits in copies]
-            pm.Potential(COPIES, pt.stack(each).sum())
+            pm.Potential(names.COPIES, pt.stack(each).sum())
     return model
-
-
-COPIES = "copies"
-"""Log likelihood of the labels given the copies of the rows: no data of their own, so no variable
-is observed."""

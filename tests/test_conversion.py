@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from bayesrbf.base.names import COMPONENT
 from bayesrbf.base.priors import Trace
 from bayesrbf.fit.trees import from_datatree, predictions, to_datatree
 from bayesrbf.inference.draws import Draws, point
@@ -29,7 +30,7 @@ def tree(target: Mixture, draws: Draws) -> xr.DataTree:
         target,
         draws,
         coords={
-            "component": [f"k{k}" for k in range(5)],
+            COMPONENT: [f"k{k}" for k in range(5)],
             "obs": np.arange(60) + 100,
             "elsewhere": [1, 2, 3],
         },
@@ -37,7 +38,7 @@ def tree(target: Mixture, draws: Draws) -> xr.DataTree:
         observed={"x": (("obs", "column"), target.rows[:, None])},
         constant={
             "row_weight": (("obs",), np.ones(60)),
-            "component_class": (("component",), np.array(["no", "no", "no", "yes", "yes"], object)),
+            "component_class": ((COMPONENT,), np.array(["no", "no", "no", "yes", "yes"], object)),
         },
         trace=Trace(np.array([-3.0, -2.0, -1.5])),
     )
@@ -48,6 +49,7 @@ def test_groups_are_those_of_arviz_and_the_way_of_the_optimiser(tree):
         "posterior",
         "sample_stats",
         "log_likelihood",
+        "log_prior",
         "observed_data",
         "constant_data",
         "optimiser_path",
@@ -57,10 +59,10 @@ def test_groups_are_those_of_arviz_and_the_way_of_the_optimiser(tree):
 
 def test_variables_have_the_values_and_dims_of_the_graph(tree, target, draws):
     posterior = tree["posterior"].to_dataset()
-    assert posterior["means"].dims == ("chain", "draw", "component")
-    assert posterior["weights_1"].dims == ("chain", "draw", "component_1")
+    assert posterior["means"].dims == ("chain", "draw", COMPONENT)
+    assert posterior["weights_1"].dims == ("chain", "draw", "mixture_component_1")
     np.testing.assert_array_equal(posterior["means"], draws.theta[..., 3:])
-    np.testing.assert_allclose(posterior["weights_0"].sum("component_0"), 1)
+    np.testing.assert_allclose(posterior["weights_0"].sum("mixture_component_0"), 1)
     np.testing.assert_array_equal(
         posterior["weights"], target.deterministic(draws.theta)["weights"]
     )
@@ -70,7 +72,7 @@ def test_coordinates_come_along_their_dims_and_no_others(tree):
     posterior = tree["posterior"].to_dataset()
     assert set(posterior.coords) <= set(posterior.dims)
     known = tree["constant_data"].to_dataset()
-    assert posterior.sel(component=known["component_class"] == "yes")["means"].shape == (
+    assert posterior.sel(mixture_component=known["component_class"] == "yes")["means"].shape == (
         3,
         7,
         2,
@@ -128,7 +130,7 @@ def test_a_log_likelihood_too_large_is_thinned_and_said_so(target, draws, tree):
 
 
 def test_draws_come_back_from_their_tree(target, draws, tree):
-    found = from_datatree(tree, target, {"component": tree["posterior"]["component"].to_numpy()})
+    found = from_datatree(tree, target, {COMPONENT: tree["posterior"][COMPONENT].to_numpy()})
     np.testing.assert_allclose(found.theta, draws.theta, atol=1e-9)
     np.testing.assert_allclose(found.stats["lp"], draws.stats["lp"], rtol=1e-9)
 
@@ -137,28 +139,28 @@ def test_a_tree_of_another_model_is_told_what_is_wrong(target, tree):
     posterior = tree["posterior"].to_dataset()
     cases = {
         "needs a group 'posterior'": {"prior": posterior},
-        "'weights_0' over the dims": {"posterior": posterior.rename(component_0="column")},
-        "'component' of 'means' to be": {
-            "posterior": posterior.assign_coords(component=list("abcde"))
+        "'weights_0' over the dims": {"posterior": posterior.rename(mixture_component_0="column")},
+        "'mixture_component' of 'means' to be": {
+            "posterior": posterior.assign_coords(mixture_component=list("abcde"))
         },
         "inside the support": {
             "posterior": posterior.assign(weights_0=posterior["weights_0"] * np.inf)
         },
     }
-    names = {"component": tree["posterior"]["component"].to_numpy()}
+    names = {COMPONENT: tree["posterior"][COMPONENT].to_numpy()}
     for message, groups in cases.items():
         with pytest.raises(ValueError, match=message), np.errstate(invalid="ignore"):
             from_datatree(xr.DataTree.from_dict(groups), target, names)
 
 
 def test_names_of_the_wrong_number_are_an_error(target, draws):
-    with pytest.raises(ValueError, match=r"'component' must have shape \(5,\).*received \(4,\)"):
-        to_datatree(target, draws, coords={"component": list("abcd")})
+    with pytest.raises(ValueError, match=r"_component' must have shape \(5,\).*received \(4,\)"):
+        to_datatree(target, draws, coords={COMPONENT: list("abcd")})
 
 
 def test_names_of_mixed_kinds_become_text(target, draws):
-    tree = to_datatree(target, draws, coords={"component": [1, "b", None, 2.5, "e"]})
-    assert tree["posterior"]["component"].to_numpy().tolist() == ["1", "b", "None", "2.5", "e"]
+    tree = to_datatree(target, draws, coords={COMPONENT: [1, "b", None, 2.5, "e"]})
+    assert tree["posterior"][COMPONENT].to_numpy().tolist() == ["1", "b", "None", "2.5", "e"]
 
 
 def test_predictions_have_their_rows_beside_them():

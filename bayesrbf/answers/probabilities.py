@@ -42,6 +42,23 @@ def diagnose(fit: Fit) -> FindingsTable:
     return judging.table(figures)
 
 
+def prior_sensitivity(fit: Fit, X: object) -> xr.Dataset:
+    """Class probabilities under half and twice the prior."""
+    from bayesrbf.fit.sensitivity import prior_sensitivity as sensitivity_of
+    from bayesrbf.fit.trees import dataset_of
+
+    rows = new_rows(fit, X, holes=True)
+    found = sensitivity_of(fit, rows.cells)
+    dims = ("prior", names.OBS, names.LABEL)
+    variables = {
+        names.PROBABILITY: (dims, found.probabilities),
+        "change": ((names.OBS,), found.change),
+    }
+    coords = {"prior": ["half", "as it is", "twice"]}
+    result = dataset_of(variables, coords | {names.OBS: rows.names, names.LABEL: fit.classes})
+    return result.assign_attrs(psense=found.psense, refitted=int(found.refitted))
+
+
 # Class probabilities of rows under the draws of a posterior, with their uncertainty.
 
 

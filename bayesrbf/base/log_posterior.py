@@ -219,6 +219,8 @@ class LogPosterior(ABC):
 
     points_at_once: ClassVar[int] = 1
     """Number of points that one call handles best; 1 where points are evaluated one by one."""
+    no_prior: ClassVar[str] = ""
+    """Why the sensitivity to the prior says nothing; empty where it does."""
 
     @property
     @abstractmethod
@@ -355,6 +357,17 @@ class LogPosterior(ABC):
 
         None where it is the same, or where a label adds something else, such as a margin.
         """
+        return None
+
+    @property
+    def row_weights(self) -> Float[np.ndarray, " obs"] | float:
+        """Factor of every row's :meth:`pointwise` in the density."""
+        return 1.0
+
+    def copies_log_likelihoods(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point obs"] | None:
+        """What the density has of every row beside :meth:`pointwise`; None: nothing."""
         return None
 
     def component_log_joints(

@@ -12,7 +12,8 @@ OBS: Final = "obs"
 ROW: Final = "row"  # Rows with or without a label, beside ``obs``, those that have one.
 FEATURE: Final = "feature"
 COLUMN: Final = "column"  # Columns of any kind; in a row of cells, the label too.
-COMPONENT: Final = "component"
+# ArviZ has a dim "component" of its own: psense_summary lays prior and likelihood along it.
+COMPONENT: Final = "mixture_component"
 FEATURE_BIS: Final = "feature_bis"  # The second axis of a matrix over features.
 
 LABEL: Final = "label"  # Classes of predictions: what the label of a row may be.
@@ -44,6 +45,7 @@ MEMBER: Final = "member"  # Members of a stack.
 LOG_TEMPERATURE: Final = "log_temperature"
 MEMBER_LOG_TEMPERATURES: Final = "member_log_temperatures"
 HIDDEN_SHARE: Final = "hidden_share"  # Shares of hidden cells at which a calibration is declared.
+COPIES: Final = "copies"  # Labels given copies of the rows with more cells hidden.
 PULL: Final = "pull"  # Exponent of the class shares.
 
 COEFFICIENT: Final = "coefficient"  # Weights of a sparse discriminative mixture that are not zero.
@@ -85,7 +87,9 @@ UPDATE: Final = "update"
 
 POSTERIOR: Final = "posterior"
 SAMPLE_STATS: Final = "sample_stats"
-LOG_LIKELIHOOD: Final = "log_likelihood"
+LOG_LIKELIHOOD: Final = "log_likelihood"  # The terms of rows that draws target, each once.
+LOG_SCORES: Final = "log_scores"  # Other log probabilities of the same rows.
+LOG_PRIOR: Final = "log_prior"
 OBSERVED_DATA: Final = "observed_data"
 CONSTANT_DATA: Final = "constant_data"
 PREDICTIONS: Final = "predictions"
@@ -109,7 +113,7 @@ def class_components(index: int, n_classes: int) -> str:
     """Name of the dim of one class's mixture weights; a plain density has one class.
 
     >>> class_components(0, 1), class_components(2, 3)
-    ('component', 'component_2')
+    ('mixture_component', 'mixture_component_2')
     """
     return COMPONENT if n_classes == 1 else f"{COMPONENT}_{index}"
 

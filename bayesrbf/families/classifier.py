@@ -13,7 +13,12 @@ from sklearn.base import ClassifierMixin
 
 from bayesrbf.answers.decide import acquire, decide
 from bayesrbf.answers.explain import explain
-from bayesrbf.answers.probabilities import predict_posterior, summary_of, uncertainty
+from bayesrbf.answers.probabilities import (
+    predict_posterior,
+    prior_sensitivity,
+    summary_of,
+    uncertainty,
+)
 from bayesrbf.families.estimator import Estimator, fitting
 from bayesrbf.fit.arguments import one_of
 from bayesrbf.fit.asking import new_rows, requires
@@ -296,6 +301,35 @@ class Classifier(ClassifierMixin, Estimator):
             memory.
         """
         return predict_posterior(self._fit, X, y, memory=memory)
+
+    @requires("likelihood", "rows", "draws", "prior")
+    def prior_sensitivity(self, X: object) -> xr.Dataset:
+        """How much class probabilities move under half and twice the log prior.
+
+        By importance weights of the draws where these have a light tail; else the mode is found
+        again. The weights and temperatures of a stack are fitted again. Rates of kernel networks
+        and precisions of sparse mixtures stay as fitted, so that the changes are too small there.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows; missing cells are treated as in training.
+
+        Returns
+        -------
+        xarray.Dataset
+            ``probability`` over prior (``half``, ``as it is``, ``twice``), obs and label, and the
+            largest ``change`` of every row. Attributes are ``psense``, ArviZ's sensitivity of the
+            probability that moves most (above .05 the prior tells much), and ``refitted``, 1 where
+            the mode was found again.
+
+        Raises
+        ------
+        ValueError
+            If there are no draws of the posterior, or it has no prior that a power weakens: RBF
+            networks and exemplars have none.
+        """
+        return prior_sensitivity(self._fit, X)
 
     @requires("likelihood")
     @by_blocks

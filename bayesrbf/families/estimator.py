@@ -324,7 +324,8 @@ class Estimator(BaseEstimator, ABC):
             One row a figure, with columns ``row``, ``value``, ``good`` (on the right side of its
             bound) and ``sentence``: convergence of the MAP and, where there are draws, Pareto
             k-hat, curvature, R-hat (as drawn, relabelled, and of class probabilities), effective
-            draws, divergences, distance from the MAP, leave-one-out; whatever the method gives.
+            draws, divergences, distance from the MAP, leave-one-out, sensitivity to the prior;
+            whatever the method gives.
 
         Warns
         -----

@@ -278,7 +278,9 @@ def _shells(owner: str) -> type[BaseEstimator]:
 # What an answer requires, and its refusal.
 
 
-type Need = Literal["probabilities", "margins", "likelihood", "density", "columns", "rows", "draws"]
+type Need = Literal[
+    "probabilities", "margins", "likelihood", "density", "columns", "rows", "draws", "prior"
+]
 NEEDS: Final[Mapping[Need, str]] = {
     "probabilities": "class probabilities",
     "margins": "margins",
@@ -287,6 +289,7 @@ NEEDS: Final[Mapping[Need, str]] = {
     "columns": "columns whose cells can be hidden",
     "rows": "the training rows in memory",
     "draws": "draws of the posterior",
+    "prior": "draws under a prior that can be raised to a power",
 }
 """Requirements of answers, in words."""
 

@@ -202,6 +202,10 @@ class FittedModel(ABC):
         """Stray labels by rows held out, of a pool."""
         return None
 
+    def at_prior_power(self, power: float) -> FittedModel:
+        """The model fitted again, of a pool, its prior raised to a power."""
+        return self
+
     def error(self, n_draws: int, seed: int) -> Stage | None:
         """The stage that moves draws by its error, of a pool."""
         return None

@@ -186,6 +186,14 @@ def before_updates(chain: Chain) -> Chain:
     return replace(chain, use=tuple(one for one in chain.use if isinstance(one, Prevalence)))
 
 
+def held_rows(positions: Int[np.ndarray, " row"], index: Int[np.ndarray, " row"]) -> Observations:
+    """Training rows as a pool knows them, by their index among the rows held out."""
+    none = np.zeros((index.size, 0))
+    whole = np.column_stack([index, positions])
+    hidden = np.full(index.size, -1)
+    return Observations(none, none.astype(int), hidden, np.ones(index.size), whole=whole)
+
+
 @named
 @dataclass(frozen=True, eq=False)
 class FittedTable[M: FittedModel, D]:
@@ -290,8 +298,12 @@ class FittedTable[M: FittedModel, D]:
             case "rows" if self.table.sampled:
                 blocks = f"this fit read them block by block ({self.table.passes} passes)"
                 return f"{blocks}; fit a random sample of the rows for it"
-            case "draws" if self.draws is None:
+            case "draws" | "prior" if self.draws is None:
                 return "the model was fitted to a point: call its refine() first"
+            case "prior" if self.log_posterior.no_prior:
+                return self.log_posterior.no_prior
+            case "prior" if self.draws is not None and self.draws.method == "bootstrap":
+                return "draws of the bootstrap are none of its posterior: use refine('laplace')"
             case _:
                 return ""
 
@@ -374,6 +386,14 @@ class FittedTable[M: FittedModel, D]:
             scored = self.model.description(self.rows, self.axes).scored
             loo = leave_one_out(log_posterior, draws, *self.table.scored)
             yield from judge_leave_one_out(loo, scored)
+        if self.table.classes is not None and not self.__lacks__("prior"):
+            from bayesrbf.fit.sensitivity import prior_sensitivity
+
+            some = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
+            if self.model.pools and self.table.copies is not None:
+                chosen = evenly(self.table.copies.shape[1], DIAGNOSED)
+                some = held_rows(*self.table.copies[:, chosen])
+            yield prior_sensitivity(self, some).finding
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit.
@@ -508,14 +528,7 @@ class FittedTable[M: FittedModel, D]:
         if self.draws is None or copies is None:
             return None
         positions, index = copies[:, np.isfinite(p[copies[0]]).all(axis=1)]
-        none = np.zeros((index.size, 0))
-        rows = Observations(
-            none,
-            none.astype(int),
-            np.full(index.size, -1),
-            np.ones(index.size),
-            whole=np.column_stack([index, positions]),
-        )
+        rows = held_rows(positions, index)
         chain = before_updates(self.doubted)
         if self.doubt is not None:
             with np.errstate(divide="ignore"):

@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 import xarray as xr
-from jaxtyping import Bool, Float, Int, Shaped
+from jaxtyping import Bool, Int, Shaped
 
 from bayesrbf import table
 from bayesrbf.base import names
-from bayesrbf.base.log_posterior import LogPosterior, to_unconstrained
+from bayesrbf.base.log_posterior import LogPosterior, log_jacobian, to_unconstrained
 from bayesrbf.base.priors import Trace
 from bayesrbf.base.rows import Observations, Variable
 from bayesrbf.fit.model import Axes, FittedModel, Replicates, draw_labels
@@ -49,13 +49,17 @@ def to_datatree(
 
     A point estimate is one chain of one draw. The groups are ``posterior`` (free variables under
     the graph's names, and deterministic ones), ``sample_stats`` and, where given,
-    ``log_likelihood`` (of every row and draw, not weighted), ``observed_data``, ``constant_data``
-    and, from ``trace``, ``optimiser_path``. ``attrs`` are written on the tree beside method and
-    version.
+    ``log_likelihood``, ``log_scores``, ``log_prior``, ``observed_data``, ``constant_data`` and,
+    from ``trace``, ``optimiser_path``. ``attrs`` are written on the tree beside method and version.
+
+    The log likelihood has the terms of the rows in the density of the draws, each once: with
+    ``log_prior`` they are that density, of constrained variables. So ArviZ's ``psense`` needs no
+    argument. ``log_prior`` is there for draws of a posterior whose prior can be raised to a power.
 
     The log likelihood is named ``scored`` by what it is of, so that ``az.compare(...,
-    var_name=...)`` refuses a model that scores something else. Where it is not ``y``, and a label
-    adds log p(y | x) to it, ``y`` is beside it: ``az.compare`` without a name then refuses, too.
+    var_name=...)`` refuses a model that scores something else; where rows are weighted it is an
+    ``objective``, and log_scores has ``scored`` without weights. Where it is not ``y``, and a label
+    adds log p(y | x) to it, log_scores has ``y``.
     ``labelled`` says which rows have a label; None: there are no labels. ``y`` runs along ``obs``
     without the rows whose label is hidden, and what is of whole rows along ``row`` (of a density
     ``obs``) without those of which every draw says nothing, because they have no cell.
@@ -79,8 +83,8 @@ def to_datatree(
         ),
     }
     if log_likelihood:
-        groups[names.LOG_LIKELIHOOD] = _log_likelihood(
-            log_posterior, draws.theta, scored, labelled, copies, coords.get(names.OBS), memory
+        groups |= _rows_and_prior(
+            log_posterior, draws, scored, labelled, copies, coords.get(names.OBS), memory
         )
     if observed:
         groups[names.OBSERVED_DATA] = dataset_of(observed, coords)
@@ -102,48 +106,67 @@ _SPREAD: Final = 1e-300
 equal, and without these rows models of the same labels would not be scored on the same rows."""
 
 
-def _log_likelihood(
+def _rows_and_prior(
     log_posterior: LogPosterior,
-    theta: Float[np.ndarray, "chain draw coordinate"],
+    draws: Draws,
     scored: str,
     labelled: Bool[np.ndarray, " scored"] | None,
     copies: Int[np.ndarray, "two given"] | None,
     obs: Names | None,
     memory: int,
-) -> xr.Dataset:
-    """Log likelihoods of every row under every k-th draw, where k is what the memory allows."""
-    n_chains, n_draws, _ = theta.shape
-    first = log_posterior.pointwise(theta[0, 0])
-    kinds: dict[str, Callable[[np.ndarray], np.ndarray | None]] = {
-        scored: log_posterior.log_likelihoods
-    }
-    if labelled is not None and scored != names.OBSERVED_LABEL:
-        kinds[names.OBSERVED_LABEL] = log_posterior.label_log_likelihoods
-    thinning = min(n_draws, -(-len(kinds) * n_chains * n_draws * first.nbytes // memory))
+) -> dict[str, xr.Dataset]:
+    """Log likelihood, other scores and log prior of every k-th draw; k is what memory allows."""
+    n_chains, n_draws, _ = draws.theta.shape
+    first = log_posterior.pointwise(draws.theta[0, 0])
+    rows, places = (obs, np.arange(first.size)) if copies is None else copies
+    weights = np.broadcast_to(log_posterior.row_weights, first.shape)
+    factors = (weights / np.maximum(np.bincount(places, minlength=first.size), 1))[places]
+    plain, labels = bool((factors == 1).all()), names.OBSERVED_LABEL
+    has_label = labelled is not None and scored != labels
+    arrays = 1 + has_label + (not plain)
+    thinning = min(n_draws, -(-arrays * n_chains * n_draws * first.nbytes // memory))
     if thinning > 1:
         warnings.warn(
             f"The log likelihood of {first.size} rows under {n_chains * n_draws} draws would take "
             f"more than {memory / 2**30:.3g} GiB: one draw in {thinning} is evaluated.",
             stacklevel=4,
         )
-    rows, places = (obs, np.arange(first.size)) if copies is None else copies
-    datasets = []
-    for name, evaluate in kinds.items():
-        said = [one for chain in theta[:, ::thinning] if (one := evaluate(chain)) is not None]
-        if not said:  # a label adds no log probability
-            continue
-        values = np.stack(said)[..., places]
-        if labelled is None or name != names.OBSERVED_LABEL:
+    thetas = draws.theta[:, ::thinning]
+
+    def of_rows(evaluate: Callable[[np.ndarray], np.ndarray | None]) -> np.ndarray | None:
+        said = [one for chain in thetas if (one := evaluate(chain)) is not None]
+        return np.stack(said)[..., places] if said else None
+
+    def dataset(name: str, values: np.ndarray) -> xr.Dataset:
+        if labelled is None or name != labels:
             dim, kept = names.OBS if labelled is None else names.ROW, tells(values)
         else:
             dim, kept = names.OBS, labelled[places]
             spread = _SPREAD * np.arange(values[..., 0].size).reshape(*values.shape[:2], 1)
             values = np.where(np.abs(values) > NOTHING, values, -spread)
         along = {dim: np.arange(values.shape[2]) if rows is None else rows}
-        dataset = dataset_of({name: ((*_SAMPLE_DIMS, dim), values)}, along)
-        datasets.append(dataset.isel({dim: kept}))
-    evaluated = {names.DRAW: thinning * np.arange(datasets[0].sizes[names.DRAW])}
-    return xr.merge(datasets).assign_coords(evaluated)
+        return dataset_of({name: ((*_SAMPLE_DIMS, dim), values)}, along).isel({dim: kept})
+
+    own = of_rows(log_posterior.log_likelihoods)
+    assert own is not None
+    terms, scores = {scored if plain else names.OBJECTIVE: factors * own}, {}
+    if (beside := of_rows(log_posterior.copies_log_likelihoods)) is not None:
+        terms[names.COPIES] = beside / np.bincount(places)[places]
+    if not plain:
+        scores[scored] = own
+    if has_label and (y := of_rows(log_posterior.label_log_likelihoods)) is not None:
+        scores[labels] = y  # where a label adds a log probability
+    groups = {names.LOG_LIKELIHOOD: xr.merge([dataset(*one) for one in terms.items()])}
+    if scores:
+        groups[names.LOG_SCORES] = xr.merge([dataset(*one) for one in scores.items()])
+    if not log_posterior.no_prior and draws.method != "bootstrap" and not draws.point_estimate:
+        prior = draws.stats["lp"][:, ::thinning] - sum(one.sum(axis=-1) for one in terms.values())
+        for place in np.ndindex(prior.shape):
+            values = log_posterior.constrained(thetas[place])
+            prior[place] -= log_jacobian(log_posterior.variables, values)[0]
+        groups[names.LOG_PRIOR] = dataset_of({names.LOG_PRIOR: (_SAMPLE_DIMS, prior)}, {})
+    evaluated = {names.DRAW: thinning * np.arange(thetas.shape[1])}
+    return {name: group.assign_coords(evaluated) for name, group in groups.items()}
 
 
 def _variables(

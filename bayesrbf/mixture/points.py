@@ -53,12 +53,12 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
 def deterministic_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
     """Deterministic variables, reported beside the free ones.
 
-    That is ``weights`` where the classes have simplices of their own, and ``covariances`` where
-    there are real columns.
+    That is ``weights`` where the classes have simplices of their own, of which one has several
+    components, and ``covariances`` where there are real columns.
     """
     variables: list[Variable] = []
     k, d = specification.n_components, specification.n_features
-    if names.WEIGHTS not in {v.name for v in free_variables(specification)}:
+    if 1 < specification.n_classes < k:
         variables.append(Variable(names.WEIGHTS, (names.COMPONENT,), (k,), "identity"))
     if d:
         dims = (*specification.group_dims, names.FEATURE, names.FEATURE_BIS)

@@ -197,6 +197,11 @@ class MixtureOnRows(LogPosterior):
         return self.points.deterministic_variables
 
     @property
+    def row_weights(self) -> Float[np.ndarray, " obs"]:
+        """Weights of the rows."""
+        return self._observations.weights
+
+    @property
     def component_class(self) -> Int[np.ndarray, " component"]:
         """Class of every component."""
         return self.points.component_class

@@ -16,8 +16,8 @@ from bayesrbf.base.rows import Variable
 VARIABLES = (
     Variable("p", ("level",), (4,), "simplex"),
     Variable("d", ("feature",), (3,), "log"),
-    Variable("m", ("component", "feature"), (2, 2), "identity"),
-    Variable("q", ("component", "level"), (2, 3), "simplex"),
+    Variable("m", ("mixture_component", "feature"), (2, 2), "identity"),
+    Variable("q", ("mixture_component", "level"), (2, 3), "simplex"),
     Variable("s", (), (), "log"),
 )
 DIMENSION = sum(v.size for v in VARIABLES)

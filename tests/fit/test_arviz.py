@@ -12,6 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
+from arviz_stats import psense_summary
 from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import (
@@ -112,15 +113,25 @@ def smallest(tree: xr.DataTree) -> dict[str, Any]:
     return {"var_names": [name], "coords": {d: posterior[d].to_numpy()[:2].tolist() for d in dims}}
 
 
+def scores(tree: xr.DataTree) -> xr.DataTree:
+    """The tree with every score of a row by itself where ArviZ reads log likelihoods."""
+    terms = tree["log_likelihood"].to_dataset().drop_vars("copies", errors="ignore")
+    others = tree["log_scores"].to_dataset() if "log_scores" in tree else xr.Dataset()
+    if set(others) - {"y"}:  # of weighted rows the terms are no scores
+        return tree.assign(log_likelihood=xr.DataTree(others))
+    return tree.assign(log_likelihood=xr.DataTree(terms.merge(others)))
+
+
 def scored(tree: xr.DataTree) -> list[str]:
-    """Names of the log likelihoods; the first is that of the posterior itself."""
-    return list(map(str, tree["log_likelihood"].data_vars))
+    """Names of the scores; the first is that of the posterior itself."""
+    return list(map(str, scores(tree)["log_likelihood"].data_vars))
 
 
 STATISTICS: dict[str, Callable[[xr.DataTree], object]] = {
     **{name: getattr(az, name) for name in ("ess", "extract")},
     "compare": lambda tree: [
-        az.compare({"one": tree, "same": tree}, var_name=name) for name in scored(tree)
+        az.compare({"one": scores(tree), "same": scores(tree)}, var_name=name)
+        for name in scored(tree)
     ],
 }
 PLOTS = ("plot_trace_dist", "plot_forest")
@@ -144,9 +155,20 @@ def test_plots(fitted, name):
     assert_drawn()
 
 
+def test_sensitivity_to_the_prior_needs_no_argument(fitted):
+    tree = fitted.posterior_
+    if fitted.fitted_.log_posterior.no_prior or fitted.draws_.method == "bootstrap":
+        assert "log_prior" not in tree
+        return
+    found = psense_summary(tree)
+    assert np.isfinite(found[["prior", "likelihood"]].to_numpy()).any()
+    numbers = {name: tree[name].to_dataset().sizes["draw"] for name in ("log_prior", "posterior")}
+    assert len(set(numbers.values())) == 1
+
+
 def test_plot_of_tail_shapes(fitted):
     for name in scored(fitted.posterior_):
-        az.plot_khat(az.loo(fitted.posterior_, var_name=name, pointwise=True))
+        az.plot_khat(az.loo(scores(fitted.posterior_), var_name=name, pointwise=True))
         assert_drawn()
 
 
@@ -169,7 +191,7 @@ def test_diagnose_says_what_arviz_says(fitted):
         assert "elpd_loo" not in found
         return
     own = scored(fitted.posterior_)[0]
-    expected = az.loo(fitted.posterior_, var_name=own, pointwise=True)
+    expected = az.loo(scores(fitted.posterior_), var_name=own, pointwise=True)
     assert found["elpd_loo"].value == pytest.approx(expected.elpd, rel=1e-9)
     assert found["p_loo"].value == pytest.approx(expected.p, rel=1e-6)
     n_bad = int((~(expected.pareto_k <= expected.good_k)).sum())  # NaN is no good tail
@@ -177,7 +199,7 @@ def test_diagnose_says_what_arviz_says(fitted):
     assert not (found["loo_bad_rows"].good and n_bad)
     if "pareto_k" in found and not found["pareto_k"].good:
         assert not found["loo_bad_rows"].good
-    twice = {"one": fitted.posterior_, "same": fitted.posterior_}
+    twice = dict.fromkeys(("one", "same"), scores(fitted.posterior_))
     compared = az.compare(twice, var_name=own, round_to="none")
     assert compared["elpd"].iloc[0] == pytest.approx(found["elpd_loo"].value, rel=1e-9)
 
@@ -254,7 +276,7 @@ def test_what_is_scored_has_its_name():
     for expected, model in of_names.items():
         assert tuple(scored(model.posterior_)) == expected
     trees = {"kernel network": one.posterior_, "sparse mixture": other.posterior_}
-    whole = {"joint": joint.posterior_, "blend": blend.posterior_}
+    whole = {"joint": scores(joint.posterior_), "blend": scores(blend.posterior_)}
     assert len(az.compare({**trees, **whole}, var_name="y")) == 4
     for name, tree in whole.items():
         with pytest.raises(TypeError) as refused:
@@ -279,7 +301,7 @@ def test_y_is_what_a_label_adds(objective):
     expected = fit.log_posterior.pointwise(theta) - without.pointwise(theta)
     found = fit.log_posterior.label_log_likelihoods(theta[None])
     np.testing.assert_allclose(found[0], expected, atol=1e-10)
-    told = model.posterior_["log_likelihood"]["y"]
+    told = scores(model.posterior_)["log_likelihood"]["y"]
     np.testing.assert_allclose(told[0, 0], np.delete(expected, 5), atol=1e-10)
     if objective != "network":
         p = model.predict_proba(HOLES)[np.arange(N), CODES]
@@ -291,18 +313,18 @@ def test_a_label_of_which_every_draw_is_sure_is_scored():
     many = np.random.default_rng(0).normal(size=(N, 40)) + 6 * CODES[:, None]
     joint = generative(covariance_type="diag", random_state=0).fit(many, Y).refine(draws=100)
     other = KernelNetworkClassifier(random_state=0).fit(many, Y).refine(draws=100)
-    told = joint.posterior_["log_likelihood"]["y"]
+    told = joint.posterior_["log_scores"]["y"]
     assert told.sizes["obs"] == N
     assert float(np.abs(told).min("obs").max()) < 1e-290
-    assert np.isfinite(az.loo(joint.posterior_, var_name="y").elpd)
-    trees = {"joint": joint.posterior_, "kernel network": other.posterior_}
+    assert np.isfinite(az.loo(scores(joint.posterior_), var_name="y").elpd)
+    trees = {"joint": scores(joint.posterior_), "kernel network": other.posterior_}
     assert len(az.compare(trees, var_name="y")) == 2
 
 
 def test_a_hidden_label_is_not_scored():
     labelled = [row for row in range(N) if row != 5]
     for model in (KernelNetworkClassifier(random_state=0), generative(random_state=0)):
-        told = model.fit(X, HIDDEN).refine(draws=40).posterior_["log_likelihood"]
+        told = scores(model.fit(X, HIDDEN).refine(draws=40).posterior_)["log_likelihood"]
         assert told["obs"].to_numpy().tolist() == labelled
     assert told["x_y"]["row"].to_numpy().tolist() == list(range(N))
 

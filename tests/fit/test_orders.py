@@ -218,7 +218,7 @@ def test_what_is_shown_keeps_the_order_of_the_table() -> None:
     assert posteriors[1]["feature"].values.tolist() == list(other_X)
     assert posteriors[1]["class_label"].values.tolist() == sorted(TURNED)
     by_class = np.argsort(np.argsort(np.argsort(TURNED)).repeat(2), kind="stable")
-    moved = posteriors[1].isel(component=np.argsort(by_class)).sel(feature=list(X))
+    moved = posteriors[1].isel(mixture_component=np.argsort(by_class)).sel(feature=list(X))
     np.testing.assert_allclose(moved["means"].values, posteriors[0]["means"].values, rtol=1e-9)
     assert {rv.name for rv in other.declare().free_RVs} == {
         rv.name for rv in one.declare().free_RVs

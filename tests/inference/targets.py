@@ -93,7 +93,7 @@ class Mixture(Target):
     """
 
     component_class = np.array([0, 0, 0, 1, 1])
-    deterministic_variables = (Variable("weights", ("component",), (5,), "simplex"),)
+    deterministic_variables = (Variable("weights", ("mixture_component",), (5,), "simplex"),)
 
     def __init__(self, seed: int = 0, n: int = 60) -> None:
         super().__init__(3 - 1 + 2 - 1 + 5)
@@ -104,9 +104,9 @@ class Mixture(Target):
         self.rows = np.array([self.centres[rng.choice(members[c])] for c in self.labels])
         self.rows += rng.normal(size=n) * 0.7
         self.variables = (
-            Variable("weights_0", ("component_0",), (3,), "simplex"),
-            Variable("weights_1", ("component_1",), (2,), "simplex"),
-            Variable("means", ("component",), (5,), "identity"),
+            Variable("weights_0", ("mixture_component_0",), (3,), "simplex"),
+            Variable("weights_1", ("mixture_component_1",), (2,), "simplex"),
+            Variable("means", ("mixture_component",), (5,), "identity"),
         )
 
     @staticmethod

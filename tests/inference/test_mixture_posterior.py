@@ -102,7 +102,7 @@ def test_tree_holds_the_posterior_under_the_names_of_the_graph(by_nuts):
     assert posterior["covariances"].dims == (
         "chain",
         "draw",
-        "component",
+        "mixture_component",
         "feature",
         "feature_bis",
     )
@@ -117,5 +117,5 @@ def test_two_components_are_relabelled_to_the_map():
     found = figures(model)
     assert found["rhat_parameters"] < 1.1
     weights = model.posterior_["posterior"]["weights"]
-    np.testing.assert_allclose(weights.sum("component"), 3, rtol=1e-12)
+    np.testing.assert_allclose(weights.sum("mixture_component"), 3, rtol=1e-12)
     assert np.isfinite(model.uncertainty(X)["epistemic_entropy"]).all()

@@ -65,7 +65,12 @@ def compiled(name: str) -> Plugged:
     family = FAMILIES[name]()
     model = family.model
     # Potentials over rows, where there are any, turn the likelihood into a family's objective.
-    potentials = [p for p in model.potentials if "obs" in model.named_vars_to_dims.get(p.name, ())]
+    # So are the copies of a stack's rows; other potentials raise the prior to a power.
+    potentials = [
+        p
+        for p in model.potentials
+        if "obs" in model.named_vars_to_dims.get(p.name, ()) or p.name == "copies"
+    ]
     rows = [
         *model.logp(vars=model.observed_RVs, sum=False),
         *model.replace_rvs_by_values(potentials),
@@ -133,7 +138,27 @@ def test_pointwise_sums_to_the_likelihood(plugged):
     theta = plugged.random_point(5)
     pointwise = plugged.log_posterior.pointwise(theta)
     assert pointwise.shape == plugged.family.weights.shape
-    assert_close(plugged.family.weights @ pointwise, plugged.graph(theta)[4])
+    beside = plugged.log_posterior.copies_log_likelihoods(theta[None])
+    copies = 0.0 if beside is None else beside.sum()
+    assert_close(plugged.family.weights @ pointwise + copies, plugged.graph(theta)[4])
+
+
+def test_log_prior_and_log_likelihood_of_the_tree_are_those_of_the_graph_draw_by_draw(plugged):
+    """So ArviZ raises the prior, or the likelihood, of the density that was drawn."""
+    log_posterior = plugged.log_posterior
+    theta = np.stack([plugged.random_point(seed) for seed in range(4)]).reshape(2, 2, -1)
+    lp = log_posterior.log_densities(theta.reshape(4, -1)).reshape(2, 2)
+    tree = to_datatree(log_posterior, Draws(theta, {"lp": lp}, "nuts"), scored="scored")
+    terms = tree["log_likelihood"].to_dataset().data_vars.values()
+    likelihood = sum(term.sum(term.dims[2:]) for term in terms)
+    if log_posterior.no_prior:
+        assert "log_prior" not in tree
+    for draw in np.ndindex(2, 2):
+        value, _, _, _, expected = plugged.graph(theta[draw])
+        assert_close(likelihood.to_numpy()[draw], expected)
+        if not log_posterior.no_prior:
+            prior = float(tree["log_prior"]["log_prior"][draw])
+            np.testing.assert_allclose(prior, value - expected, rtol=1e-8, atol=1e-8)
 
 
 def test_the_gradient_vanishes_at_the_map_and_only_without_jacobian(plugged):

@@ -18,11 +18,11 @@ every_configuration = pytest.mark.parametrize(
 @pytest.mark.parametrize(
     ("classes", "covariance_type", "tied", "expected"),
     [
-        ((0,), "full", False, ("component",)),
+        ((0,), "full", False, ("mixture_component",)),
         ((0, 0), "tied", False, ()),
         ((0, 1), "tied", False, ("class_label",)),
         ((0, 1), "tied", True, ()),
-        ((0, 1), "diag", False, ("component",)),
+        ((0, 1), "diag", False, ("mixture_component",)),
         ((0, 1), "spherical", True, ()),
     ],
 )

@@ -48,10 +48,16 @@ class KernelNetworkLogPosterior(LogPosterior):
     ) -> None:
         self.n_classes, self.weight_precision = n_classes, weight_precision
         self._features, self._labels = features, labels
+        self._weights = weights
         labelled = np.flatnonzero(labels >= 0)
         self._rows = features if labelled.size == labels.size else features[labelled]
         self._row_weights = weights[labelled]
         self._target = np.eye(n_classes)[labels[labelled]] * self._row_weights[:, None]
+
+    @property
+    def row_weights(self) -> Float[np.ndarray, " obs"]:
+        """Weights of the rows; hidden labels say nothing under any."""
+        return self._weights
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Final, Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 from jaxtyping import Float, Int, Real
@@ -202,6 +202,13 @@ class MedianLVQLogPosterior(LogPosterior):
     rows: Dissimilarities
     prototypes: Prototypes
     sigma: Sigma
+
+    no_prior: ClassVar[str] = "exemplars have a uniform prior, which no power changes"
+
+    @property
+    def row_weights(self) -> Float[np.ndarray, " obs"]:
+        """Weights of the rows."""
+        return self.rows.weights
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:

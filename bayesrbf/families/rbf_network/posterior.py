@@ -597,6 +597,8 @@ class RBFNetworkLogPosterior(MixtureOnRows):
     of the columns.
     """
 
+    no_prior = "l1, l2, link and kappa regularise a network: no power of them is a weaker belief"
+
     def __init__(
         self,
         observations: Observations,

@@ -603,6 +603,11 @@ class SDGMLogPosterior(LogPosterior):
             rows.weights,
         )
 
+    @property
+    def row_weights(self) -> Float[np.ndarray, " obs"]:
+        """Weights of the rows."""
+        return self._labels.weights
+
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """Weights, and what their precisions come from where these are learned."""

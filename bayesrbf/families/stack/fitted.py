@@ -163,6 +163,11 @@ class FittedStack(FittedModel):
         """What the way of a class probability starts from: the pool at its fitted point."""
         return PoolSource(self, (1, 1) if draws is None else draws.theta.shape[:2])
 
+    def at_prior_power(self, power: float) -> FittedStack:
+        """The stack with weights and temperatures fitted to its held-out rows again."""
+        pool, *emptier = fit_pools(self.held, power)
+        return replace(self, pool=pool, emptier=tuple(emptier))
+
     def error(self, n_draws: int, seed: int) -> PoolErrorStage:
         """The stage that moves draws by the error of the pool."""
         return PoolErrorStage(cache(partial(self.pool_error, n_draws, seed)))

@@ -206,17 +206,17 @@ def fit_pool(
     return Pool(pool, temperatures, *fit_powers(log_p, labels, weights, log_shares))
 
 
-def fit_pools(held_out: HeldOut) -> tuple[Pool, ...]:
+def fit_pools(held_out: HeldOut, prior_power: float = 1.0) -> tuple[Pool, ...]:
     """A pool at every knot of the missing fraction, shrunk towards the class shares.
 
     Where no cell was hidden, one pool, which has no exponent of the class shares and is not shrunk.
+    The mode under a power of the prior is that of rows that weigh less.
     """
     rows = held_out.among_judged()
     if rows.masked is None:
-        return (fit_pool(rows.values, rows.labels, rows.weights, None),)
-    pools = tuple(
-        fit_pool(*at_knot, rows.log_shares) for at_knot in rows.at_knots(rows.ignorable_weights)
-    )
+        return (fit_pool(rows.values, rows.labels, rows.weights / prior_power, None),)
+    weights = rows.ignorable_weights / prior_power
+    pools = tuple(fit_pool(*at_knot, rows.log_shares) for at_knot in rows.at_knots(weights))
     signal = probability_of_signal(held_out, pools)
     return tuple(pool.shrunk(signal) for pool in pools)
 
@@ -428,6 +428,24 @@ class StackLogPosterior(LogPosterior):
         """
         log_q = self.pooled(self._log_probabilities, self._hidden[:, 0], theta)
         return log_q[np.arange(self._labels.size), self._labels]
+
+    @property
+    def row_weights(self) -> Float[np.ndarray, " obs"]:
+        """Weights of the held-out rows."""
+        return self._weights[:: self._hidden.shape[1]]
+
+    def copies_log_likelihoods(
+        self, thetas: Float[np.ndarray, "point coordinate"]
+    ) -> Float[np.ndarray, "point obs"] | None:
+        """What copies with more cells hidden add, and that no row has a class never held out."""
+        if not self._by_fraction and self._offsets is None:
+            return None
+        result = -self.row_weights * self.log_likelihoods(thetas)
+        for one, theta in zip(result, thetas, strict=True):
+            of_rows = self._of_rows(self._hidden.ravel(), theta)
+            log_q = of_rows.pooled(of_rows.members(self._values))
+            one += (self._target * log_q).sum(axis=1).reshape(self._hidden.shape).sum(axis=1)
+        return result
 
     def pooled(
         self,

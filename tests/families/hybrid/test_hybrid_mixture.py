@@ -72,7 +72,7 @@ def test_different_numbers_of_components() -> None:
         {"calm": 2, "gale": 1, "storm": 1}, covariance_type="diag", random_state=0
     ).fit(X, y)
     posterior = model.posterior_["posterior"]
-    assert posterior.sizes["component"] == 4
+    assert posterior.sizes["mixture_component"] == 4
     of_component = model.posterior_["constant_data"]["component_label"]
     assert of_component.to_numpy().tolist() == ["calm", "calm", "gale", "storm"]
     assert model.transform(X).shape == (len(X), 4)

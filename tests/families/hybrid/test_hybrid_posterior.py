@@ -111,9 +111,9 @@ def test_draws_of_another_sampler_are_taken_and_named_as_in_the_fit() -> None:
     swapped = tree["posterior"].to_dataset().copy(deep=True)
     order = [1, 0, 2, 3, 4, 5]
     for name in swapped.data_vars:
-        if "component" in swapped[name].dims:
-            swapped[name] = swapped[name].isel(component=order).variable
-    swapped["weights_0"] = swapped["weights_0"].isel(component_0=[1, 0]).variable
+        if "mixture_component" in swapped[name].dims:
+            swapped[name] = swapped[name].isel(mixture_component=order).variable
+    swapped["weights_0"] = swapped["weights_0"].isel(mixture_component_0=[1, 0]).variable
     foreign = xr.DataTree.from_dict({"posterior": swapped})
     other = clone(model).fit(X, y).use_posterior(foreign)
     np.testing.assert_allclose(other.predict_proba(X), expected, atol=1e-9)

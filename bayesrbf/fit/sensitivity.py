@@ -1,0 +1,136 @@
+"""By how much class probabilities move under half and twice the prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesrbf.base import names
+from bayesrbf.base.rows import Observations
+from bayesrbf.fit.chain import AtCentre, Chain
+from bayesrbf.inference.draws import PARETO_K, SMALLEST, Draws, pareto_smooth
+
+if TYPE_CHECKING:
+    from bayesrbf.fit.table import FittedTable
+    from bayesrbf.inference.diagnose import Finding
+
+POWERS: Final = (0.5, 1.0, 2.0)
+"""Powers of the prior; its log density is halved, and doubled."""
+SENSITIVE: Final = 0.05
+"""Sensitivity above which a prior tells much; Kallioinen et al. (2024)."""
+MOST_DRAWS: Final = 500  # Draws that are weighed; more would say the same.
+NOTABLE: Final = 0.02  # Change of a class probability that is told.
+
+
+@dataclass(frozen=True)
+class PriorSensitivity:
+    """Class probabilities under half the prior, the prior as it is, and twice the prior."""
+
+    probabilities: Float[np.ndarray, "power obs label"]
+    psense: float
+    """Sensitivity, by ArviZ, of the probability that moves most; of a stack, of what moves most
+    among its weights and temperatures. NaN of fewer than 25 draws."""
+    refitted: bool
+    """Whether the mode was found again; otherwise the draws have importance weights."""
+
+    @property
+    def change(self) -> Float[np.ndarray, " obs"]:
+        """Largest change of a class probability of every row."""
+        moved = np.abs(self.probabilities - self.probabilities[1])
+        return moved.max(axis=(0, 2))
+
+    @property
+    def finding(self) -> Finding:
+        """The largest change, judged."""
+        from bayesrbf.inference.diagnose import Finding
+
+        change = float(self.change.max(initial=0))
+        how = "the mode was found again" if self.refitted else "by importance weights"
+        text = (
+            f"Largest change of a class probability under half and twice the log prior ({how}); "
+            f"psense is {self.psense:.3g}. "
+        )
+        good = not (self.psense > SENSITIVE and change > NOTABLE)
+        text += (
+            f"At most {NOTABLE} is asked for, or a psense of {SENSITIVE}."
+            if good
+            else "The prior has a part in such rows: see prior_sensitivity(X) for which they are; "
+            "label more rows like them, or state a prior that you can defend."
+        )
+        return Finding("prior_sensitivity", change, text, good)
+
+
+def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorSensitivity:
+    r"""Class probabilities of rows under half and twice the prior.
+
+    Draws weigh :math:`p(\theta)^{a - 1}` where these weights have a light tail. Elsewhere the mode
+    under :math:`p(\theta)^a` is found from the fitted point: it is that of rows that weigh 1 / a as
+    much under the prior as it is. A stack is fitted again.
+
+    See Kallioinen, Paananen, Buerkner, Vehtari (2024), Detecting and diagnosing prior and
+    likelihood sensitivity with power-scaling, Statistics and Computing 34.
+    """
+    from bayesrbf.fit.trees import to_datatree
+
+    draws = fit.draws
+    assert draws is not None  # what asks requires draws
+    kept = slice(None, None, -(-draws.n_draws // MOST_DRAWS))
+    stats = {"lp": draws.stats["lp"][:, kept]}
+    tree = to_datatree(fit.log_posterior, replace(draws, theta=draws.theta[:, kept], stats=stats))
+    if fit.model.pools:
+        models = [fit.model.at_prior_power(power) for power in POWERS]
+        log_p = [fit.replaced(model=model).chain.point(cells) for model in models]
+        return PriorSensitivity(np.exp(log_p), _psense(tree), refitted=True)
+    evaluated = tree[names.LOG_PRIOR][names.DRAW].to_numpy()
+    log_prior = tree[names.LOG_PRIOR][names.LOG_PRIOR].to_numpy()
+    chain = _certain(fit.chain)
+    p, every = replace(chain, numbers=chain.numbers[:, kept][:, evaluated]).draws(cells)
+    log_prior = log_prior[:, ::every]
+    smoothed = [pareto_smooth((power - 1) * log_prior.ravel()) for power in POWERS]
+    refitted = not all(pareto_k <= PARETO_K for _, pareto_k in smoothed)
+    if refitted:
+        moved = _refitted(fit, cells)
+    else:
+        moved = np.stack([np.tensordot(w, p.reshape(w.size, *p.shape[2:]), 1) for w, _ in smoothed])
+    row, label = np.unravel_index(np.abs(moved - moved[1]).max(axis=0).argmax(), moved.shape[1:])
+    groups = {
+        names.POSTERIOR: {names.PROBABILITY: p[..., row, label]},
+        names.LOG_PRIOR: {names.LOG_PRIOR: log_prior},
+    }
+    return PriorSensitivity(moved, _psense(groups), refitted)
+
+
+def _psense(groups: Any) -> float:
+    """Largest sensitivity of a posterior to its prior."""
+    from arviz_base import convert_to_datatree, from_dict
+    from arviz_stats import psense
+
+    tree = from_dict(groups) if isinstance(groups, dict) else convert_to_datatree(groups)
+    sizes = tree[names.LOG_PRIOR].sizes
+    if sizes[names.CHAIN] * sizes[names.DRAW] < SMALLEST:
+        return float("nan")
+    found = psense(tree, group="prior").data_vars.values()
+    return float(max(np.nanmax(one.to_numpy()) for one in found))
+
+
+def _certain(chain: Chain) -> Chain:
+    """The chain without doubts but that of the parameters."""
+    stages, use = (tuple(map(AtCentre, some)) for some in (chain.stages, chain.use))
+    return replace(chain, stages=stages, use=use)
+
+
+def _refitted(
+    fit: FittedTable[Any, Any], cells: Observations
+) -> Float[np.ndarray, "power obs label"]:
+    """Class probabilities at the modes under the powers of the prior."""
+    from bayesrbf.inference.laplace import mode_of
+
+    rows = fit.rows
+    targets = (fit.model.log_posterior(replace(rows, weights=rows.weights / a)) for a in POWERS)
+    thetas = np.stack([mode_of(target, fit.point) for target in targets])[None]
+    draws = Draws(thetas, {"lp": np.zeros(thetas.shape[:2])}, "map")
+    found, _ = _certain(fit.replaced(draws=draws, raw=draws, doubt=None).chain).draws(cells)
+    return found[0]
