@@ -762,7 +762,7 @@ def serve(
     """
     need((*REPORT_PACKAGES, *PACKAGES), "server")
     from bayesrbf.app.report.output import MODEL
-    from bayesrbf.app.serve.interface import Access, Limits, ModelFolder
+    from bayesrbf.app.serve.served import Access, Limits, ModelFolder
 
     named = folders_by_name(folder, model)
     for name, value in {
@@ -786,7 +786,7 @@ def serve(
     )
     for one in folders:
         (one.folder / MODEL).stat()
-    from bayesrbf.app.serve.interface import ServedModel
+    from bayesrbf.app.serve.served import ServedModel
 
     for one in folders:
         ServedModel.of(one)  # what cannot be served is said before anything listens

@@ -23,7 +23,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf.app.report.output import MODEL
-from bayesrbf.app.serve.interface import CSV, JSON, PARQUET
+from bayesrbf.app.serve.served import CSV, JSON, PARQUET
 from bench.figures import show
 from bench.tables import mixed
 from tests.app.serve.mutations import FORM, file_of

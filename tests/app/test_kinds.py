@@ -9,8 +9,8 @@ import pytest
 
 from bayesrbf.answers import learning
 from bayesrbf.app.serve import case
-from bayesrbf.app.serve.interface import ModelFolder, RequestError, ServedModel
 from bayesrbf.app.serve.pictures import along as picture
+from bayesrbf.app.serve.served import ModelFolder, RequestError, ServedModel
 from bayesrbf.table.kinds import Kind
 from tests.app.serve.desks import page, serve_here
 from tests.cases import first_quick

@@ -18,7 +18,7 @@ from bayesrbf import HybridMixtureClassifier
 from bayesrbf.app.predict import complete_blocks, read_complete, read_labelled
 from bayesrbf.app.report.options import ReportOptions
 from bayesrbf.app.serve import case
-from bayesrbf.app.serve.interface import CSV, PARQUET, ModelFolder, ServedModel
+from bayesrbf.app.serve.served import CSV, PARQUET, ModelFolder, ServedModel
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading.notes import ColumnWarning
 from tests.app.serve.desks import answers, ask, page, problems, serve_here

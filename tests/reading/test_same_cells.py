@@ -15,7 +15,8 @@ import pytest
 
 from bayesrbf import read_table
 from bayesrbf.app.predict import read_complete
-from bayesrbf.app.serve.interface import CSV, JSON, PARQUET, ModelFolder, ServedModel, rows_of
+from bayesrbf.app.serve.rows import rows_of
+from bayesrbf.app.serve.served import CSV, JSON, PARQUET, ModelFolder, ServedModel
 from bayesrbf.table.encode import encode
 from tests.app.serve.desks import write_desk
 

@@ -14,14 +14,16 @@ import pandas as pd
 import bayesrbf
 from bayesrbf.app.check import NOVEL_ROW, OPEN_WIDTH
 from bayesrbf.app.explain import ClassAnswer, class_answers
-from bayesrbf.app.serve.interface import RequestError, completed, cost_matrix
+from bayesrbf.app.serve.interface import cost_matrix
+from bayesrbf.app.serve.rows import completed
+from bayesrbf.app.serve.served import RequestError
 from bayesrbf.app.words import between, percent
 from bayesrbf.base import names
 from bayesrbf.fit.probabilities import entropy
 from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable
 
 if TYPE_CHECKING:
-    from bayesrbf.app.serve.interface import Field, ServedModel
+    from bayesrbf.app.serve.served import Field, ServedModel
 
 
 CELL: Final = "cell-"

@@ -17,27 +17,24 @@ from bayesrbf.app import explain, words
 from bayesrbf.app.report.output import VALIDATION, read_figures
 from bayesrbf.app.report.render import environment
 from bayesrbf.app.serve import case, pictures
-from bayesrbf.app.serve.interface import (
+from bayesrbf.app.serve.interface import PARAMETERS, QUESTIONS, description, records_of
+from bayesrbf.app.serve.served import (
     HTML,
     JSON,
     NOTHING,
-    PARAMETERS,
     PARTS,
-    QUESTIONS,
     Asked,
     Limits,
     Reply,
     RequestError,
     Tally,
-    description,
-    records_of,
 )
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesrbf.app.serve.interface import ServedModel
+    from bayesrbf.app.serve.served import ServedModel
 
 
 NO_PARTS: Final[Mapping[str, Any]] = MappingProxyType({})

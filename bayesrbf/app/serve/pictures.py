@@ -8,7 +8,7 @@ from typing import Final
 from markupsafe import Markup
 
 from bayesrbf.app.serve.case import Along, Moved
-from bayesrbf.app.serve.interface import Field
+from bayesrbf.app.serve.served import Field
 from bayesrbf.app.svg import PlotArea, element, picture, points
 from bayesrbf.app.words import clipped, ends, number, percent
 

@@ -35,11 +35,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bayesrbf.app.serve.interface import (
+from bayesrbf.app.serve.interface import QUESTIONS
+from bayesrbf.app.serve.served import (
     HTML,
     JSON,
     PARTS,
-    QUESTIONS,
     Access,
     Asked,
     Limits,
@@ -50,7 +50,7 @@ from bayesrbf.app.serve.interface import (
 )
 
 if TYPE_CHECKING:
-    from bayesrbf.app.serve.interface import ServedModel
+    from bayesrbf.app.serve.served import ServedModel
 
 
 # What every request passes before it is read: its host, its token, its size, and its headers.
@@ -340,7 +340,7 @@ def begin(folders: Sequence[ModelFolder], server: int) -> None:
 
 def load_models(folders: Sequence[ModelFolder]) -> None:
     """Load the models that this process answers for."""
-    from bayesrbf.app.serve.interface import ServedModel
+    from bayesrbf.app.serve.served import ServedModel
 
     for folder in folders:
         _models[folder.name] = ServedModel.of(folder)
@@ -381,7 +381,8 @@ def perform(asked: Asked, limits: Limits) -> Reply:
 
 def _interface(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     """An answer of the interface."""
-    from bayesrbf.app.serve.interface import Options, answer, content_of, rows_of, warned
+    from bayesrbf.app.serve.interface import Options, answer, content_of, warned
+    from bayesrbf.app.serve.rows import rows_of
 
     media_type = asked.media_type or JSON
     try:

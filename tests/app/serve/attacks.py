@@ -19,7 +19,7 @@ from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import Final
 
-from bayesrbf.app.serve.interface import JSON
+from bayesrbf.app.serve.served import JSON
 from tests.app.serve.desks import patients, write_desk
 from tests.app.serve.mutations import LARGEST, SECRET, Sent, at_random, columns_of
 from tests.app.serve.promises import broken

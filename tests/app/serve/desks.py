@@ -14,7 +14,7 @@ import pandas as pd
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.app.report.options import OPTIONS, Focus, ReportOptions, options_content
 from bayesrbf.app.report.output import MODEL, PREDICTIONS, to_csv
-from bayesrbf.app.serve.interface import JSON, Asked, Limits, ModelFolder, Reply
+from bayesrbf.app.serve.served import JSON, Asked, Limits, ModelFolder, Reply
 from bayesrbf.app.serve.server import load_models, perform
 from bayesrbf.base.files import write_whole
 from bayesrbf.base.table_options import PLAIN, TableOptions

@@ -12,7 +12,8 @@ from urllib.parse import quote, quote_plus
 
 import pandas as pd
 
-from bayesrbf.app.serve.interface import CSV, JSON, PARQUET, PARTS, QUESTIONS
+from bayesrbf.app.serve.interface import QUESTIONS
+from bayesrbf.app.serve.served import CSV, JSON, PARQUET, PARTS
 from tests.app.report.injections import PAYLOADS
 from tests.app.serve.server import Server
 

@@ -9,7 +9,7 @@ from typing import Final, NoReturn
 
 import pyarrow.parquet as pq
 
-from bayesrbf.app.serve.interface import CSV, JSON, PARQUET
+from bayesrbf.app.serve.served import CSV, JSON, PARQUET
 from bayesrbf.app.serve.server import HEADERS
 from tests.app.report.injections import PAYLOADS
 from tests.app.serve.mutations import ASKED, Sent

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from bayesrbf.app import commands as cli
 from bayesrbf.app import commands as command
-from bayesrbf.app.serve.interface import Access, Asked, Limits, ModelFolder, Reply, RequestError
+from bayesrbf.app.serve.served import Access, Asked, Limits, ModelFolder, Reply, RequestError
 from bayesrbf.app.serve.server import POLICY, application
 from tests.app.links import links_of
 from tests.app.serve.desks import patients, write_desk

@@ -22,7 +22,7 @@ from bayesrbf.app.explain import ClassAnswer
 from bayesrbf.app.predict import read_labelled
 from bayesrbf.app.report.options import OPTIONS, Purpose, options_content, read_options
 from bayesrbf.app.serve import case
-from bayesrbf.app.serve.interface import PARTS, ModelFolder, RequestError, ServedModel
+from bayesrbf.app.serve.served import PARTS, ModelFolder, RequestError, ServedModel
 from bayesrbf.app.words import number, percent
 from bayesrbf.base import names
 from bayesrbf.base.table_options import TableOptions

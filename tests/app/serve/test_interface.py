@@ -16,16 +16,9 @@ import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier, read_table
-from bayesrbf.app.serve import interface
-from bayesrbf.app.serve.interface import (
-    CSV,
-    JSON,
-    PARQUET,
-    QUESTIONS,
-    Limits,
-    ModelFolder,
-    ServedModel,
-)
+from bayesrbf.app.serve import interface, rows
+from bayesrbf.app.serve.interface import QUESTIONS
+from bayesrbf.app.serve.served import CSV, JSON, PARQUET, Limits, ModelFolder, ServedModel
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.table.encode import encode
 from tests.app.serve.desks import (
@@ -371,7 +364,7 @@ def test_the_example_is_accepted_for_every_kind_of_column(typed: bool, tmp_path:
     assert example == described["example"]
     assert example["day"] == "2020-01-21"
     here = ServedModel.of(ModelFolder("kinds", tmp_path))
-    read_back = interface.rows_of(here, json.dumps(example).encode(), JSON, 1)
+    read_back = rows.rows_of(here, json.dumps(example).encode(), JSON, 1)
     columns = here.estimator.columns_
     ours, theirs = (encode(rows, columns) for rows in (read_back, here.usual))
     np.testing.assert_allclose(ours.real, theirs.real)
