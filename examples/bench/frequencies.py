@@ -29,8 +29,13 @@ class Cells:
 
     X: pd.DataFrame
     frequency: np.ndarray
-    share: np.ndarray
-    """Of the rows of the table, among those of all these cells."""
+    size: np.ndarray
+    """Rows of the table in every cell."""
+
+    @property
+    def share(self) -> np.ndarray:
+        """Of the rows of the table, among those of all these cells."""
+        return self.size / self.size.sum()
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,7 @@ class CrossTable:
             found = found[found["size"] >= self.least].reset_index(drop=True)
             empty = self.X[:1].reindex([-1] * len(found)).reset_index(drop=True)
             X = empty.assign(**{column: found[column] for column in known})
-            sizes = found["size"].to_numpy()
-            yield hidden, Cells(X, found["mean"].to_numpy(), sizes / sizes.sum())
+            yield hidden, Cells(X, found["mean"].to_numpy(), found["size"].to_numpy())
 
 
 def _cut(name: str, X: pd.DataFrame) -> pd.DataFrame:

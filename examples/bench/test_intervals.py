@@ -1,7 +1,8 @@
 """Do intervals of class probabilities hold the truth, of complete rows and given any set of cells?
 
-The truth is known in three ways. Cells of a cross-table of many rows have a frequency
-(``frequencies.py``). Complete rows of real tables have labels of teachers of other families
+The truth is known in four ways. Cells of a cross-table of many rows have a frequency
+(``frequencies.py``). Normal columns with labels of a formula have their law given any cells
+(``truths.py``). Complete rows of real tables have labels of teachers of other families
 (``teachers.py``). Rows of which p(y | any cells) is known are drawn from Gaussian copulas of real
 tables, with labels of a teacher (``copulas.py``); models are fitted to complete rows, then cells of
 new rows are hidden. Each table has one teacher, in turn. There and on real tables, a stack is also
@@ -20,6 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy.special import rel_entr, softmax
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
@@ -33,6 +35,7 @@ from bench.frequencies import LEAST, Cells, CrossTable
 from bench.peers import InContext, codes_for, logistic, numbers_for
 from bench.tables import split
 from bench.teachers import TEACHERS, Taught, probabilities, rows_of, taught
+from bench.truths import TRUTHS, Truth
 
 LEVELS: Final = (0.5, 0.8, 0.9)
 LEAST_HELD: Final = 0.88
@@ -195,6 +198,10 @@ def venn_abers(X: pd.DataFrame, y: np.ndarray) -> Ask:
 
 FREQUENCY_ROWS: Final = (100, 200, 400, 800)
 FREQUENCY_DRAWS: Final = 4
+ENOUGH: Final = 20
+"""Rows of a cell whose frequency is taken for a probability: that of fewer is itself chance."""
+LEAST_OF_A_TABLE: Final = 0.75
+"""Of the frequencies of such cells of every cross-table, by intervals of 90 %."""
 STACK: Final[dict[str, Contestant]] = {"stack": ours(StackedClassifier, "laplace")}
 PEERS: Final[dict[str, Contestant]] = {
     "logistic regression, delta method": normal(100.0),
@@ -293,6 +300,7 @@ def judge_cells(said: Said, cells: Cells) -> Row:
     held = (lower <= cells.frequency) & (cells.frequency <= upper)
     error = np.abs(said.delivered[:, 1] - cells.frequency).mean()
     kept = {name: found[name] for name in ("90%", "width", "score")}
+    kept["90%, 20 rows"] = float(held[cells.size >= ENOUGH].mean())
     return kept | {"90%, by rows": float(cells.share @ held), "error": float(error)}
 
 
@@ -301,14 +309,64 @@ def test_intervals_by_frequency(data_folder: object) -> None:
     of_fit = rows.groupby(["table", "model", "rows", "draw", "hidden"], sort=False).mean()
     of_table = of_fit.groupby(["table", "model", "rows", "hidden"], sort=False).mean()
     means = of_table.groupby(["model", "hidden"], sort=False).mean()
-    columns = ["90%", "90%, by rows", "width", "error", "score"]
+    columns = ["90%", "90%, 20 rows", "90%, by rows", "width", "error", "score"]
     show("intervals/frequencies", means[columns])
     stack = of_table.xs("stack", level="model")
     by_rows = stack.groupby(["hidden", "rows"], sort=False)[columns].mean()
     by_rows["width over error"] = by_rows["width"] / by_rows["error"]
     show("intervals/by_rows", by_rows)
-    cells = stack["90%"].unstack("rows").reorder_levels(["hidden", "table"]).sort_index()
+    cells = stack["90%, 20 rows"].unstack("rows").reorder_levels(["hidden", "table"]).sort_index()
     show("intervals/cross_tables", cells.rename(columns="{} rows".format), 2)
+    fits = of_fit.xs("stack", level="model")["90%, 20 rows"].unstack("hidden")
+    for _, of_one in fits.groupby("table"):
+        at_least(of_one["no column"], LEAST_OF_A_TABLE)
+
+
+TRUTH_ROWS: Final = 300
+TRUTH_FITS: Final = 4
+ASKED: Final = 200
+OF_TRAINING: Final = 0.3
+"""Share of the cells of training that are hidden in half of the fits."""
+LEAST_OF_A_TRUTH: Final = 0.85
+MOST_SCORE: Final = {"no training cell": 0.31, "30%": 0.38}
+"""Interval score over the five patterns of holes, by what is hidden of training."""
+
+
+def of_truth(name: str, truth: Truth, seed: int, hidden_of_training: float) -> Iterator[Row]:
+    """What is judged of a stack on rows of known law, a pattern of hidden columns at a time."""
+    rng = np.random.default_rng([seed, 7])
+    X, y = truth.drawn(TRUTH_ROWS, rng)
+    X_new, _ = truth.drawn(ASKED, rng)
+    X = X.mask(rng.random(X.shape) < hidden_of_training)
+    ask = STACK["stack"](X, y)
+    about = {"truth": name, "of training": "30%" if hidden_of_training else "no training cell"}
+    for pattern, hidden in truth.patterns():
+        whole = np.isin(np.arange(X.shape[1]), hidden)
+        told = judge(ask(X_new.mask(np.tile(whole, (ASKED, 1)))), truth.given(X_new, hidden))
+        yield about | {"hidden": pattern} | {name: told[name] for name in ("90%", "width", "score")}
+
+
+@pytest.mark.parametrize("share", [0.0, OF_TRAINING])
+def test_intervals_of_hidden_columns(share: float) -> None:
+    """Of rows with a telling column and without, by their formula."""
+    rows: list[Row] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name, truth in TRUTHS.items():
+            for seed in range(TRUTH_FITS):
+                rows += of_truth(name, truth, seed, share)
+            print(name, flush=True)
+    found = pd.DataFrame(rows)
+    of_training = str(found.pop("of training")[0])
+    some = "hidden_columns" if share == 0 else "hidden_columns_of_training"
+    told = found[found["hidden"] != "nothing"]
+    by_truth = told.drop(columns="hidden").groupby("truth", sort=False)
+    show(f"intervals/{some}", found.drop(columns="truth").groupby("hidden", sort=False).mean())
+    show(f"intervals/{some}_by_truth", by_truth.mean())
+    by_fit = told["90%"].groupby([told["truth"], np.arange(len(told)) // 5], sort=False).mean()
+    for _, fits in by_fit.groupby("truth"):
+        at_least(fits, LEAST_OF_A_TRUTH)
+    at_most(by_truth["score"].mean(), MOST_SCORE[of_training])
 
 
 FAMILIES: Final[dict[str, Contestant]] = {
