@@ -96,7 +96,6 @@ def test_tree_holds_the_posterior_under_the_names_of_the_graph(by_nuts):
         "means",
         "precision_diagonal",
         "precision_lower",
-        "weights",
         "covariances",
     }
     assert posterior["covariances"].dims == (

@@ -202,7 +202,8 @@ def test_every_method_gives_the_same_layout(plugged, method):
     assert all(stat.shape == (CHAINS, DRAWS) for stat in raw.stats.values())
     assert all(isinstance(value, (int, float, str)) for value in raw.attributes.values())
     tree = to_datatree(log_posterior, relabel(log_posterior, raw, start))
-    assert set(tree.children) == {"posterior", "sample_stats", "log_likelihood"}
+    groups = {"posterior", "sample_stats", "log_likelihood"}
+    assert groups <= set(tree.children) <= groups | {"log_prior", "log_scores"}
     posterior = tree["posterior"].to_dataset()
     for variable in (*log_posterior.variables, *log_posterior.deterministic_variables):
         assert posterior[variable.name].dims == ("chain", "draw", *variable.dims)
