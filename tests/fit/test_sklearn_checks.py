@@ -27,19 +27,22 @@ from tests.cases import generative
 QUICK = [generative()]
 # Each class once; other options have laws of their own in tests/families/.
 OTHERS = [
-    KernelNetworkClassifier(),
-    HybridMixtureClassifier(),
     MixtureDensity(),
     StackedClassifier(
         ["laplace", "normal"], cv=2
     ),  # each further member costs a fit per fold and check
+    RBFNetworkRegressor(3, n_init=1),
+]
+# What other checks ask of a classifier is of the base of all: checks of its arguments, rows and
+# answers alone. So with options that change what a class takes or how it asks for rows.
+OF_ONE_BASE = [
+    KernelNetworkClassifier(),
+    HybridMixtureClassifier(),
     # On one table of the checks, 20 rows in four classes, log precisions never rest to .001.
     SDGMClassifier(1, n_init=1, tol=0.05),
     MedianLVQClassifier(n_init=1),
     RBFNetworkClassifier(),
-    RBFNetworkRegressor(3, n_init=1),
 ]
-# Options that change what a class takes or how it asks for rows: checks of rows and answers alone.
 OPTIONS = [
     HybridMixtureClassifier(objective=Hinge(max_iter=20), tied=True, n_init=1),
     KernelNetworkClassifier("gaussian", rates="leave-one-out", missingness="informative"),
@@ -50,7 +53,8 @@ OPTIONS = [
 ]
 OF_ROWS = re.compile(
     "check_(classifiers_(train|one_label|classes)|fit_idempotent|fit2d|methods_|nonsquare|"
-    "sample_weight_equivalence|estimators_(pickle|nan_inf)|n_features_in|transformer_general)"
+    "sample_weight_equivalence|estimators_(pickle|nan_inf|overwrite)|n_features_in|"
+    "transformer_general|no_attributes_set_in_init|parameters_default|[gs]et_params|dict_unchanged)"
 )
 
 
@@ -77,7 +81,7 @@ def test_check(estimator: BaseEstimator, check: Callable[[BaseEstimator], None])
 
 
 @pytest.mark.slow
-@with_checks(OPTIONS, OF_ROWS)
+@with_checks([*OF_ONE_BASE, *OPTIONS], OF_ROWS)
 @pytest.mark.filterwarnings("ignore:.*received one class alone:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*tells every class from the others:UserWarning")
 @pytest.mark.filterwarnings("ignore:.*one labelled row alone is of class:UserWarning")
@@ -96,7 +100,7 @@ def test_check_of_others(estimator: BaseEstimator, check: Callable[[BaseEstimato
 
 
 def test_no_estimator_is_missing() -> None:
-    assert {type(one).__name__ for one in (*QUICK, *OTHERS)} >= set(ESTIMATORS)
+    assert {type(one).__name__ for one in (*QUICK, *OTHERS, *OF_ONE_BASE)} >= set(ESTIMATORS)
 
 
 @pytest.mark.parametrize(
