@@ -605,8 +605,8 @@ class Estimator(BaseEstimator, ABC):
 
     @property
     def status_(self) -> str:
-        """How the fit ended, in a sentence."""
-        return self._fit.sentence
+        """How the fit ended, in a sentence, and a diagnosis of the draws."""
+        return self._fit.status
 
     @property
     def converged_(self) -> bool:

@@ -322,6 +322,15 @@ class FittedTable[M: FittedModel, D]:
         return self.model.log_posterior(self.rows)
 
     @property
+    def status(self) -> str:
+        """How the fit ended, and what its draws say of themselves."""
+        if self.draws is None:
+            return self.sentence
+        from bayesrbf.inference.diagnose import in_short
+
+        return f"{self.sentence} {in_short(self.draws)}"
+
+    @property
     def point(self) -> Float[np.ndarray, " coordinate"]:
         """The fitted point in the coordinates of the log posterior."""
         return self.model.point(self.log_posterior)

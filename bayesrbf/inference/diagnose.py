@@ -486,6 +486,18 @@ def findings(
     return tuple(found)
 
 
+def in_short(draws: Draws) -> str:
+    """What draws say of themselves in a sentence, without another look at the rows."""
+    count, *found = _run(draws)
+    if draws.method != "bootstrap" and "log_q" not in draws.stats:  # there are chains
+        value = rhat(draws.stats["lp"])
+        found.append(judge_agreement("rhat", "the log posterior", value, RHAT_DENSITY))
+    head = f"{draws.n_draws} draws by {draws.method}"
+    figures = ", ".join(f"{one.row} = {one.figure}" for one in found)
+    advice = [one.sentence for one in (count, *found) if not one.good]
+    return " ".join([f"{head}: {figures}." if figures else f"{head}.", *advice])
+
+
 def table(found: tuple[Finding, ...]) -> FindingsTable:
     """Findings as a table."""
     return FindingsTable(

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 import xarray as xr
 from arviz_stats import psense_summary
-from sklearn.exceptions import ConvergenceWarning
 
 from bayesrbf import (
     HybridMixtureClassifier,
@@ -89,10 +88,10 @@ of_every_form = pytest.mark.parametrize(
 def fitted(request: pytest.FixtureRequest) -> Any:
     name, method = request.param
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", UserWarning)  # of convergence, and of a rough Gaussian
         model = FAMILIES[name][0]()
-    sizes = {"draws": 40} if method == "bootstrap" else {"draws": 60, "chains": 2}
-    return model.refine(method, random_state=0, **sizes)
+        sizes = {"draws": 40} if method == "bootstrap" else {"draws": 60, "chains": 2}
+        return model.refine(method, random_state=0, **sizes)
 
 
 @pytest.fixture(autouse=True)

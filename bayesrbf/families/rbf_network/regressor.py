@@ -15,7 +15,7 @@ from bayesrbf.base import names
 from bayesrbf.base.priors import MixturePrior, Status, Trace
 from bayesrbf.base.records import Stored
 from bayesrbf.base.rows import CovarianceType, Observations
-from bayesrbf.families.estimator import Estimator, fitting
+from bayesrbf.families.estimator import AnyFit, Estimator, fitting
 from bayesrbf.families.hybrid.density import MixtureMethods
 from bayesrbf.families.rbf_network.fitted import (
     RESPONSES,
@@ -37,6 +37,7 @@ from bayesrbf.fit.held_out import Fold, HeldOut, hold_out, split_rows
 from bayesrbf.fit.reading import Labels, check_table, read_rows
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import by_blocks
+from bayesrbf.inference.draws import Draws, covers
 from bayesrbf.mixture.missing import with_holes
 from bayesrbf.reading.notes import warn
 
@@ -372,7 +373,8 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Returns
         -------
         mean : ndarray of shape (n_obs,)
-            Posterior mean or median; at the fitted point where there are no draws.
+            Posterior mean or median; at the fitted point where there are no draws, or these are of
+            an approximation that misses part of the posterior, of which :meth:`refine` warns.
         sd : ndarray of shape (n_obs,), only if ``return_std``
             Of a new response: noise as rows held out show it, or after :meth:`refine`
             the posterior's noise and spread.
@@ -405,33 +407,22 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Returns
         -------
         ndarray of shape (n_obs, 2)
-            Lower and upper ends, in the units of the response.
+            Lower and upper ends, in the units of the response. Where every response of training was
+            positive, none is below 0.
 
         Raises
         ------
         ValueError
             If ``prob`` is no probability within (0, 1).
-
-        Warns
-        -----
-        UserWarning
-            If an interval reaches below 0, and every response of training was above.
         """
         PROBABILITY.check(prob, "predict_interval(prob=...)")
         return self._interval(self._predictive(X), prob)
 
     def _interval(self, predictive: StudentMixture, prob: float) -> Float[np.ndarray, "obs 2"]:
-        """Intervals, with a warning where they reach below 0 and no response of training did."""
+        """Intervals; of a number that was positive in all of training they end at 0 at least."""
         interval = predictive.interval(prob)
-        below = int((interval[:, 0] < 0).sum())
-        if below and self.fitted_.model.number_responses.values[0] > 0:
-            compare = ", or 'auto', which compares both on held-out rows"
-            warn(
-                f"{type(self).__name__}: {below} of {len(interval)} intervals reach below 0, and "
-                "every response of training was above. Take response='log', whose intervals are "
-                f"positive{'' if self.response == 'auto' else compare}."
-            )
-        return interval
+        positive = self.fitted_.model.number_responses.values[0] > 0
+        return np.maximum(interval, 0.0) if positive else interval
 
     @by_blocks
     def uncertainty(self, X: object, prob: float = 0.9) -> xr.Dataset:
@@ -458,11 +449,6 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         ------
         ValueError
             If ``prob`` is no probability within (0, 1).
-
-        Warns
-        -----
-        UserWarning
-            If an interval reaches below 0, and every response of training was above.
 
         Examples
         --------
@@ -494,7 +480,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         return RowAnswers(
             {name: ((names.OBS,), values) for name, values in figures.items()},
             coords={names.OBS: rows.names},
-            attrs={"prob": prob, "point_estimate": int(fit.draws is None)},
+            attrs={"prob": prob, "point_estimate": int(self._averaged is None)},
         )
 
     def log_predictive_density(self, X: object, y: object) -> Float[np.ndarray, " obs"]:
@@ -521,8 +507,30 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     def _predictive_of(self, rows: Observations) -> StudentMixture:
         """Predictive distribution of the responses of rows that were read."""
         fit = self.fitted_
-        log_posterior = None if fit.draws is None else fit.log_posterior
-        return fit.model.predictive_under(log_posterior, rows, fit.draws)
+        draws = self._averaged
+        log_posterior = None if draws is None else fit.log_posterior
+        return fit.model.predictive_under(log_posterior, rows, draws)
+
+    @property
+    def _averaged(self) -> Draws | None:
+        """Draws that predictions are means over: not those that are known to miss part of it."""
+        draws = self.fitted_.draws
+        return None if draws is None or _misses(draws) else draws
+
+    def _drawn(self, fit: AnyFit, method: str, options: dict[str, object]) -> AnyFit:
+        """The fit with draws by a method; a warning where predictions stay those of the mode."""
+        made = super()._drawn(fit, method, options)
+        assert made.draws is not None
+        if _misses(made.draws):
+            from bayesrbf.inference.diagnose import judge_approximation
+
+            (found,) = judge_approximation(made.draws.attributes)
+            warn(
+                f"{type(self).__name__}.refine({method!r}): Pareto k is {found.figure}. "
+                f"{found.sentence} Predictions stay those of the fitted point; take "
+                "refine('nuts'), over whose draws they are averaged."
+            )
+        return made
 
     def _answers_about(self, X: object) -> dict[str, np.ndarray]:
         """Answers about a row that are tried where a file is read."""
@@ -561,3 +569,8 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         """
         rows, _ = self._draw(n_samples, self._fit.model.density.parameters)
         return rows, self._predictive(rows).draw(np.random.default_rng(self.seed_))
+
+
+def _misses(draws: Draws) -> bool:
+    """Whether draws are of an approximation that misses part of the posterior."""
+    return not (covers(draws.attributes) or np.isnan(float(draws.attributes["pareto_k"])))

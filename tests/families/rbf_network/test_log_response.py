@@ -93,7 +93,7 @@ def test_draws_are_those_of_the_logarithms(pair):
     trees = [one.posterior_ for one in models]
     known = ~np.isnan(y)
     np.testing.assert_array_equal(trees[0]["observed_data"]["y"], y[known])
-    likelihoods = [tree["log_likelihood"]["objective"].to_numpy() for tree in trees]
+    likelihoods = [tree["log_scores"]["objective"].to_numpy() for tree in trees]
     same(likelihoods[0], likelihoods[1] - np.nan_to_num(np.log(y)))
 
 
@@ -164,7 +164,6 @@ def test_responses_that_are_not_positive_are_modelled_as_they_are():
     plain = RBFNetworkRegressor(**SETTINGS).fit(X, y)
     assert (found.response_, found.status_) == ("identity", plain.status_)
     np.testing.assert_array_equal(found.predict(X), plain.predict(X))
-    plain.predict_interval(X)  # no word about signs
     hidden = np.where(y > 0, 1.0, 0.0)
     model = RBFNetworkRegressor(response="log", **SETTINGS).fit(X, y, sample_weight=hidden)
     assert (model.predict(X) > 0).all()
@@ -175,15 +174,14 @@ def test_responses_that_are_not_positive_are_modelled_as_they_are():
     assert one.response_ == "identity"
 
 
-def test_a_negative_interval_of_a_positive_number_has_a_word():
+def test_intervals_of_a_positive_number_end_at_zero():
     X, y = lognormal(40, 1.0)
-    model = RBFNetworkRegressor(**SETTINGS).fit(X, y)
-    for ask in (model.predict_interval, model.uncertainty):
-        with pytest.warns(UserWarning, match=r"of 40 intervals reach below 0.*response='log'") as w:
-            ask(X)
-        assert len(w) == 1
-    below = (model._predictive(X).interval(0.9)[:, 0] < 0).sum()
-    assert f"{below} of 40" in str(w[0].message)
+    model, moved = (RBFNetworkRegressor(**SETTINGS).fit(X, one) for one in (y, y - y.min()))
+    plain = model._predictive(X).interval(0.9)
+    assert (plain < 0).any()
+    np.testing.assert_array_equal(model.predict_interval(X), np.maximum(plain, 0))
+    np.testing.assert_array_equal(model.uncertainty(X)["lower"], np.maximum(plain[:, 0], 0))
+    np.testing.assert_array_equal(moved.predict_interval(X), moved._predictive(X).interval(0.9))
 
 
 def test_a_stored_response_without_a_logarithm_is_refused():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -14,6 +17,7 @@ from bayesrbf.families.rbf_network import fitted as network_training
 from bayesrbf.families.rbf_network.fitted import LogStudentMixture, fit_network
 from bayesrbf.families.rbf_network.posterior import StudentMixture
 from bayesrbf.fit.calibration import fit_noise
+from bayesrbf.inference.draws import covers
 
 pytestmark = pytest.mark.slow
 
@@ -68,12 +72,35 @@ def test_regression_in_other_units(friedman):
 def test_a_posterior_of_numbers_is_wider_than_its_noise(friedman):
     X, y = friedman
     model = RBFNetworkRegressor(2, random_state=0, n_init=1, tol=1e-5).fit(X[:60, :3], y[:60])
-    model.refine("laplace", draws=50, chains=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # whether they cover the posterior or not
+        draws = model.refine("laplace", draws=50, chains=2).draws_
+    model.fitted_ = model.fitted_.with_draws(replace(draws, attributes={"pareto_k": 0.1}))
     mean, sd = model.predict(X[:5, :3], return_std=True)
     assert np.ptp(sd) > 0
     interval = model.predict_interval(X[:5, :3])
     assert np.all((interval[:, 0] < mean) & (mean < interval[:, 1]))
     assert np.isfinite(model.log_predictive_density(X[:5, :3], np.full(5, 240.0))).all()
+
+
+def test_an_approximation_that_misses_the_posterior_moves_no_prediction(friedman):
+    X, y = friedman
+    X = X[:60, :3]
+    model = RBFNetworkRegressor(2, random_state=0, n_init=1, tol=1e-5).fit(X, y[:60])
+    mode, interval = model.predict(X), model.predict_interval(X)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.refine("laplace", draws=50, chains=2)
+    told = any("Predictions stay those" in str(one.message) for one in caught)
+    assert told is not covers(model.draws_.attributes)
+    for pareto_k, moves in ((5.0, False), (0.1, True)):
+        about = {**model.draws_.attributes, "pareto_k": pareto_k, "importance_share": 0.1}
+        model.fitted_ = model.fitted_.with_draws(replace(model.draws_, attributes=about))
+        assert bool(np.abs(model.predict(X) - mode).max() > 0) is moves
+        assert bool((model.predict_interval(X) != interval).any()) is moves
+        assert (model.uncertainty(X).attrs["point_estimate"] == 1) is not moves
+        assert ("refine('nuts')" in model.status_) is not moves
+        assert f"pareto_k = {pareto_k:.4g}" in model.status_
 
 
 def test_mixtures_of_normals():
