@@ -217,7 +217,9 @@ def test_validate_writes_a_page_beside_the_rows_held_out(
     assert run(monkeypatch, *words) in (0, 3)
     text = capsys.readouterr().out
     assert "by ward" in text
-    page = (tmp_path / "page" / "validation.html").read_text()
+    page_file = tmp_path / "page" / "validation.html"
+    assert str(page_file) in text.replace("\n", "")
+    page = page_file.read_text()
     assert "By ward" in page
     assert "Beside score points" in page
     assert run(monkeypatch, *words, "--json") in (0, 3)
