@@ -152,7 +152,9 @@ def test_validate_writes_a_page_beside_the_rows_held_out(
     said = command(*words)
     assert said.code in (0, 3)
     assert "by ward" in said.out
-    page = (tmp_path / "page" / "validation.html").read_text()
+    page_file = tmp_path / "page" / "validation.html"
+    assert str(page_file) in said.out.replace("\n", "")
+    page = page_file.read_text()
     assert "By ward" in page
     assert "Beside score points" in page
     found = answer(*words, code=said.code)

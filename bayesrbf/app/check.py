@@ -37,7 +37,7 @@ from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.fit.asking import missingness_changes, tail_of_count
 from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.reading.noticing import KnownLevels
-from bayesrbf.table.columns import Columns, as_levels
+from bayesrbf.table.columns import Columns, as_levels, meant
 from bayesrbf.table.containers import as_frame, read_cells
 from bayesrbf.table.encode import decode, observed_cells
 
@@ -298,7 +298,8 @@ def _levels(
         lost = len(set(before) - set(cells))
         chance = tail_of_unseen(counts.to_numpy(), lost, len(cells), len(before))
         is_finding = chance < DRIFT_BY_CHANCE
-        names = listing([f"{clipped(level, 24)!r} ({n})" for level, n in counts.items()])
+        told = [f"{clipped(a, 24)!r} ({n}{meant(a, levels)})" for a, n in counts.items()]
+        names = listing(told)
         many = plural(int(counts.sum()), "cell")
         tail = "" if is_finding else "; so few may be chance"
         yield Remark(

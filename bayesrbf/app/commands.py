@@ -120,7 +120,7 @@ def validate(
     options, model = model_for(folder, table, target, others, missingness)
     import bayesrbf
     from bayesrbf.app.predict import read_labelled
-    from bayesrbf.app.report.output import held_out_rows
+    from bayesrbf.app.report.output import VALIDATION, held_out_rows
     from bayesrbf.app.validate import SURE, Beside, validated
     from bayesrbf.reading.read import names_in_file
 
@@ -149,7 +149,8 @@ def validate(
         if out is not None:
             result = result.with_findings_of(bayesrbf.check(model, X))
             _write_validation(out, result, folder, table)
-    finish_with_findings(table, result, str(result), as_json=json)
+    page = () if out is None else (f"Open {out / VALIDATION}",)
+    finish_with_findings(table, result, "\n".join((*page, str(result))), as_json=json)
 
 
 def _write_validation(out: Path, result: Validation, folder: Path, table: Path) -> None:
@@ -406,8 +407,8 @@ def explain(
     table : Path
         CSV or Parquet file with the same columns; the label column may be absent.
     row : str
-        Name of the row, where the report was told by --id which column names the rows; else
-        its number, 1 for the first below the header, as in predictions.csv.
+        Name of the row, where the report was told by --id which column names the rows; else,
+        or where no name is a number, its number, 1 for the first below the header.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """

@@ -496,7 +496,7 @@ def of_duplicates(look: Look) -> str:
         is_single = look.repeated == 1
         parts.append(
             f"{plural(look.repeated, 'row')} {'equals' if is_single else 'equal'} an earlier row "
-            "in every cell: if a patient or an object is there twice, held-out rows are not new"
+            "in every cell: if the same one is there twice, held-out rows are not new"
         )
     if look.contradicting:
         parts.append(

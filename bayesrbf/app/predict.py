@@ -325,15 +325,20 @@ def refuse_kinds(model: Estimator, file: Path) -> None:
 def row_number(rows: pd.DataFrame, row: str) -> int:
     """Number of a row, from 1, by its name where rows have names, else by the number itself.
 
+    Where no name is a number, rows with names have their numbers, too.
+
     >>> named = pd.DataFrame({"x": [1.0, 2.0]}, pd.Index(["P1", "P2"], name="case"))
     >>> row_number(named, "P2"), row_number(named.reset_index(drop=True), "2")
     (2, 2)
+    >>> row_number(named, "2")
+    2
     """
-    if rows.index.name is None:
+    names = rows.index.astype(str)
+    if rows.index.name is None or (row.isdigit() and not names.str.isdigit().any()):
         if not row.removeprefix("-").isdigit():
             raise ValueError(f"--row {row} must be the number of a row, 1 for the first.")
         return int(row)
-    numbers = np.flatnonzero(rows.index.astype(str) == row) + 1
+    numbers = np.flatnonzero(names == row) + 1
     if numbers.size > 1:
         raise ValueError(
             f"--row {row} names {numbers.size} rows: {listing(numbers.tolist())}; name the row "

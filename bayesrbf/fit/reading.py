@@ -68,7 +68,7 @@ def column_doubts(
         clauses.insert(
             0,
             f"column {name!r} alone tells {count} rows from an earlier row, far beyond chance (if "
-            "such rows belong together, as where patients come again, give groups= to fit: "
+            "such rows belong together, as where one is measured again, give groups= to fit: "
             "probabilities are too sure otherwise)",
         )
     more = f"; {len(clauses) - SHOWN} more columns are doubtful" if len(clauses) > SHOWN else ""
@@ -197,7 +197,7 @@ def _groups(note: Note, grouped: bool) -> str:
     if note.topic not in REPEATED:
         return ""
     if not grouped:
-        return " (if it names patients or the like, leave it out)"
+        return " (if it names persons or things, leave it out)"
     return (
         " (if it says which rows belong together, leave it out and give it as groups= to fit, so "
         "that they are never both fitted and held out)"

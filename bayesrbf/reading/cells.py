@@ -493,8 +493,8 @@ NEXT_TO_LIMIT: Final = (
     "--below missing."
 )
 REPEATED: Final = (
-    "{has} {value}, such as {example}, as where patients come again. Rows of one patient would be "
-    "both fitted and held out, and the scores too good. If it says which rows belong together, say "
+    "{has} {value}, such as {example}, as where one is measured again. Rows that belong together "
+    "would be both fitted and held out, and the scores too good. If it says which rows do, say "
     "{group}"
 )
 """Of names of patients and the like, of whom several have more than one row."""

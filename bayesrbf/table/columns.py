@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
@@ -547,6 +548,12 @@ def numbers_of(cells: Cells, position: int, kind: Kind) -> Float[np.ndarray, " o
     return numbers
 
 
+CLOSE: Final = 0.75
+"""Likeness from which a new level may be a slip of the pen."""
+LONGEST: Final = 100
+"""Letters of levels that are compared."""
+
+
 def report_unknown(
     cells: Cells,
     columns: Columns,
@@ -558,7 +565,9 @@ def report_unknown(
     for position, places in numbers.items():
         unknown = set(cells.of_levels(position)[places == UNKNOWN].tolist())
         if columns.kinds[position].has_levels and unknown:
-            values = ", ".join(sorted(map(repr, unknown))[:5])
+            levels = columns.kinds[position].levels
+            told = (f"{level!r}{meant(level, levels)}" for level in sorted(unknown, key=repr)[:5])
+            values = ", ".join(told)
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
             unknown_levels.append(f"{columns.names[position]!r}: {values}{more}")
     if not unknown_levels:
@@ -567,6 +576,17 @@ def report_unknown(
     if handle_unknown == "error":
         raise ValueError(f"{message}; correct them, or pass handle_unknown='missing'.")
     warnings.warn(f"{message}; they are treated as missing.", UserWarning, stacklevel=3)
+
+
+def meant(level: object, levels: Iterable[object]) -> str:
+    """The level of training that a new one may be a slip of the pen for, to be set behind it.
+
+    >>> meant("quik", ["Slow", "Quick"]), meant("new", ["Slow", "Quick"])
+    (", did you mean 'Quick'?", '')
+    """
+    known = {str(one).casefold()[:LONGEST]: one for one in levels}
+    near = difflib.get_close_matches(str(level).casefold()[:LONGEST], known, n=1, cutoff=CLOSE)
+    return f", did you mean {known[near[0]]!r}?" if near else ""
 
 
 def level_values(codes: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:

@@ -155,7 +155,7 @@ def _with_text(folder: Path) -> Path:
     ("index", "asked", "message"),
     [
         (pd.Index(["a", "b", "b"], name="id"), "b", "names 2 rows: 2 and 3"),
-        (pd.Index(["a", "b", "b"], name="id"), "1", "must be the name of a row in column .id."),
+        (pd.Index(["a", "7", "b"], name="id"), "1", "must be the name of a row in column .id."),
         (pd.RangeIndex(3), "a", "must be the number of a row"),
     ],
 )

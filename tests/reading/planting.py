@@ -94,10 +94,10 @@ TROUBLES = {
     "prose": Trouble(column(_notes), "hardly repeats"),
     "numbers of patients who come again": Trouble(
         column(lambda n, rng: rng.choice(9_000_000, n)[rng.integers(0, n, n)] + 1_000_000),
-        "come again",
+        "measured again",
     ),
     "codes of patients who come again": Trouble(
-        column(lambda n, rng: [f"P{i:05d}" for i in rng.integers(0, n, n)]), "come again"
+        column(lambda n, rng: [f"P{i:05d}" for i in rng.integers(0, n, n)]), "measured again"
     ),
     "cells below a limit": Trouble(
         written(lambda x: "<1500" if x < 1500 else f"{x:.0f}"), "beyond a limit"

@@ -286,7 +286,7 @@ def test_names_of_rows_are_told_of_files_and_by_fit(what: str, tmp_path: Path) -
     X.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
     assert any(said in note for note in read_table(tmp_path / "t.csv", "y").notes)
     if said == GROUPS:
-        with pytest.warns(ColumnWarning, match="if it names patients or the like, leave it out"):
+        with pytest.warns(ColumnWarning, match="if it names persons or things, leave it out"):
             MixtureDensity(1, random_state=0).fit(X)
 
 

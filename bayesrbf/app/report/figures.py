@@ -28,6 +28,11 @@ NARROW = 344.0
 """Width that fits a phone, in CSS pixels."""
 SMALL_WIDTH = 296.0
 """Width at which three pictures fit side by side on a desk."""
+WIDE_WIDTH: Final = 640.0
+"""Width of a picture that is drawn as wide as the text."""
+BOX: Final = (50.0, 12.0, NARROW, 232.0)
+"""Plotting area of a picture that stands beside others."""
+WIDE_BOX: Final = (64.0, 12.0, WIDE_WIDTH - 12, 252.0)
 MOST_POINTS = 3000
 """Points drawn in a scatter plot; of more, a regular subset."""
 
@@ -136,8 +141,8 @@ def _outcomes(own: EventPerformance, axes: PlotArea, series: int) -> list[Markup
             y, x = middle - high if up else middle, axes.at_x(place / others.size)
             bar = element("rect", class_=style, x=x, y=y, width=wide - 1, height=high)
             marks += [bar] if rows else []
-    for text, y in ((clipped(own.event, 8), middle - STRIP + 22), ("others", middle + 18)):
-        marks.append(element("text", text, class_="tick end", x=axes.box[0] - 3, y=y))
+    for text, y in ((clipped(own.event, 36), middle - STRIP + 8), ("others", middle + STRIP - 2)):
+        marks.append(element("text", text, class_="tick start", x=axes.box[0], y=y))
     return marks
 
 
@@ -147,11 +152,10 @@ def doubt(
     outcome: Int[np.ndarray, " obs"],
 ) -> Markup:
     """Every row by both parts of its entropy; outcome is 1 if right, 0 if wrong, -1 if unknown."""
-    width, bottom = 480.0, 300.0
     axes = PlotArea(
         (0.0, max(float(aleatoric.max(initial=0)), 0.05) * 1.05),
         (0.0, max(float(epistemic.max(initial=0)), 0.005) * 1.08),
-        (54.0, 12.0, width - 12, bottom),
+        WIDE_BOX,
     )
     places = np.unique(np.linspace(0, len(outcome) - 1, MOST_POINTS).astype(int))
     places = places[np.argsort(-outcome[places], kind="stable")]
@@ -168,7 +172,7 @@ def doubt(
         f"{int((outcome == 0).sum())} held-out predictions were wrong"
     )
     frame = axes.frame("doubt because classes overlap (nats)", "doubt about the model (nats)")
-    return picture(width, bottom + 42, title, frame, *dots)
+    return picture(WIDE_WIDTH, 294.0, title, frame, *dots)
 
 
 def _outcome_mark(x: float, y: float, outcome: int) -> Markup:
@@ -253,7 +257,7 @@ def legend(entries: Mapping[str, str]) -> Markup:
 
 def weights(members: Sequence[Member]) -> Markup:
     """Weights of the members: the fitted one a ring, the mean a dot with its 90 % interval."""
-    step, top, width = 42.0, 8.0, 640.0
+    step, top, width = 42.0, 8.0, WIDE_WIDTH
     bottom = top + step * len(members)
     axes = PlotArea((0.0, 1.0), (0.0, 1.0), (10.0, top, width - 14, bottom))
     marks: list[Markup] = []
@@ -281,15 +285,15 @@ def weights(members: Sequence[Member]) -> Markup:
 
 def contributions(rows: Sequence[Contribution]) -> Markup:
     """Two bars a column, in nats: known alone, and beside all others."""
-    step, left = 30.0, 150.0
+    step, left = 30.0, 290.0
     bottom = 6 + step * len(rows)
     most = max((row.most for row in rows), default=0.0) or 1.0
-    axes = PlotArea((0.0, most * 1.02), (0.0, 1.0), (left, 6.0, NARROW - 62, bottom))
+    axes = PlotArea((0.0, most * 1.02), (0.0, 1.0), (left, 6.0, WIDE_WIDTH - 62, bottom))
     decimals = decimals_of(np.array([0.0, most]), as_written=False)
     bars = []
     for i, row in enumerate(rows):
         y = 6 + step * i
-        bars.append(element("text", clipped(row.name, 20), class_="tick end", x=left - 8, y=y + 19))
+        bars.append(element("text", clipped(row.name, 32), class_="tick end", x=left - 8, y=y + 19))
         for value, style, down in ((row.alone, "fill c2", 4.0), (row.beside, "fill c0", 15.0)):
             end = axes.at_x(value)
             bars += [
@@ -300,25 +304,25 @@ def contributions(rows: Sequence[Contribution]) -> Markup:
             ]
     first = ", ".join(f"{o.name} {number(o.alone)} and {number(o.beside)}" for o in rows[:5])
     title = f"How far columns move the probabilities, alone and beside all others, in nats: {first}"
-    return picture(NARROW, bottom + 40, title, axes.frame("nats per row", x_ticks=3), *bars)
+    return picture(WIDE_WIDTH, bottom + 40, title, axes.frame("nats per row", x_ticks=3), *bars)
 
 
 def relevances(rows: Sequence[tuple[str, float]]) -> Markup:
     """A bar a column: what a difference in it counts, over the largest."""
-    step, left = 20.0, 150.0
+    step, left = 20.0, 290.0
     bottom = 6 + step * len(rows)
-    axes = PlotArea((0.0, 1.02), (0.0, 1.0), (left, 6.0, NARROW - 62, bottom))
+    axes = PlotArea((0.0, 1.02), (0.0, 1.0), (left, 6.0, WIDE_WIDTH - 62, bottom))
     bars = []
     for i, (name, value) in enumerate(rows):
         y, end = 6 + step * i, axes.at_x(value)
         bars += [
-            element("text", clipped(name, 20), class_="tick end", x=left - 8, y=y + 14),
+            element("text", clipped(name, 32), class_="tick end", x=left - 8, y=y + 14),
             element("rect", class_="fill c0", x=left, y=y + 5, width=end - left, height=10),
             element("text", cell(value, 2), class_="tick start", x=end + 5, y=y + 14),
         ]
     first = ", ".join(f"{name} {number(value)}" for name, value in rows[:5])
     title = f"How much a difference in a column counts, over the largest of its kind: {first}"
-    return picture(NARROW, bottom + 40, title, axes.frame("over the largest", x_ticks=3), *bars)
+    return picture(WIDE_WIDTH, bottom + 40, title, axes.frame("over the largest", x_ticks=3), *bars)
 
 
 CLASS_LANE = 56.0
@@ -492,15 +496,11 @@ def share_bar(share: float, what: str) -> Markup:
 # Pictures of decisions: what mistakes cost, net benefit, the effect of a column.
 
 
-WIDE_WIDTH: Final = 480.0
-
-
 def costs(judged: Costs) -> Markup:
     """Mean cost of a row against the cost of the dearest class; a line marks the cost given."""
-    bottom = 260.0
     top = max(float(curve.max()) for _, curve in judged.curves[:1] + judged.curves[-1:])
     ends = float(judged.along[0]), float(judged.along[-1])
-    axes = PlotArea(ends, (0.0, top * 1.06 or 1.0), (54.0, 12.0, WIDE_WIDTH - 12, bottom))
+    axes = PlotArea(ends, (0.0, top * 1.06 or 1.0), WIDE_BOX)
     lines = [
         _line(axes, judged.along, np.minimum(curve, axes.y[1]), f"line {style}")
         for (_, curve), style in zip(judged.curves, line_styles(judged), strict=True)
@@ -509,7 +509,7 @@ def costs(judged: Costs) -> Markup:
         f"{name} {number(cost)}" for name, cost in judged.rows
     )
     frame = axes.frame(f"cost of a mistaken {clipped(judged.dearest, 24)}", "mean cost of a row")
-    return picture(WIDE_WIDTH, bottom + 42, title, frame, _upright(axes, judged.here), *lines)
+    return picture(WIDE_WIDTH, 294.0, title, frame, _upright(axes, judged.here), *lines)
 
 
 def line_styles(judged: Costs) -> list[str]:
@@ -518,14 +518,18 @@ def line_styles(judged: Costs) -> list[str]:
 
 
 def net_benefit(
-    own: EventPerformance, others: Sequence[EventPerformance], threshold: float | None = None
+    own: EventPerformance,
+    others: Sequence[EventPerformance],
+    threshold: float | None = None,
+    wide: bool = True,
 ) -> Markup:
     """Net benefit of the model with its interval, of others, and of acting on every row."""
+    box = WIDE_BOX if wide else BOX
     curve = own.decision_curve
     t = curve.thresholds
     high = max(float(curve.model.max()), float(curve.everybody.max()), 1e-3) * 1.15
     low = -0.25 * high
-    axes = PlotArea((0.0, 1.0), (low, high), (50.0, 12.0, 344.0, 232.0))
+    axes = PlotArea((0.0, 1.0), (low, high), box)
 
     def inside(values: Float[np.ndarray, " threshold"]) -> Float[np.ndarray, " threshold"]:
         return np.clip(values, low, high)
@@ -551,14 +555,16 @@ def net_benefit(
         f"row; acting on every row {number(float(curve.everybody.max()))}"
     )
     name = f"probability of {clipped(own.event, 22)} from which one acts"
-    return picture(356.0, 274.0, title, axes.frame(name, "net benefit of a row"), *marks)
+    return picture(
+        box[2] + 12, box[3] + 42, title, axes.frame(name, "net benefit of a row"), *marks
+    )
 
 
 def stability(found: Stability) -> list[Markup]:
     """Instability interval of every row, and the share of the refits that decide it otherwise."""
     own = found.largest
     rows, unit = slice(None, None, -(-own.probability.size // MOST_POINTS)), np.array([0.0, 1.0])
-    axes = PlotArea((0.0, 1.0), (0.0, 1.0), (50.0, 12.0, 344.0, 232.0))
+    axes = PlotArea((0.0, 1.0), (0.0, 1.0), BOX)
     x, (low, high) = list(map(axes.at_x, own.probability[rows].tolist())), own.interval[:, rows]
     bars = [
         element("line", class_="stroke c0 faint", x1=at, x2=at, y1=axes.at_y(a), y2=axes.at_y(b))
@@ -581,12 +587,12 @@ def learning(found: bayesrbf.LearningCurve) -> Markup:
     """Log loss above that of the truth by rows, and where the refits are."""
     sizes, (mean, low, high) = found.sizes.astype(float), found.figures["log loss above truth"].T
     top = max(high.max(), 0.001)  # of a truth that is certain there is none
-    axes = PlotArea((0.0, sizes[-1]), (0.0, top), (50.0, 12.0, 344.0, 232.0))
+    axes = PlotArea((0.0, sizes[-1]), (0.0, top), WIDE_BOX)
     x, y = axes.at_x, axes.at_y
     edges = points(map(x, np.r_[sizes, sizes[::-1]]), map(y, np.r_[high, low[::-1]]))
     return picture(
-        356.0,
-        274.0,
+        WIDE_WIDTH,
+        294.0,
         found.sentence,
         axes.frame("rows", "log loss above truth (nats)"),
         element("polygon", class_="band", points=edges),

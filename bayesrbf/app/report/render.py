@@ -171,6 +171,7 @@ def _figures(report: Report) -> dict[str, Any]:
     interest, event = report.classes.index(report.performance.hardest[0]), report.performance.event
     drawn = [interest] if len(report.classes) == 2 else frequent[:MOST_LINES]
     imputations, members = report.imputations, report.learned.members
+    acted = report.performance.drawn
     given = [] if report.score is None else [report.score.score]
     return {
         "log_loss": figures.comparison(
@@ -218,8 +219,8 @@ def _figures(report: Report) -> dict[str, Any]:
             | {"where nothing is known": "line muted dash1"}
         ),
         "net_benefit": [
-            figures.net_benefit(own, [rival, *given], report.performance.threshold)
-            for _, own, rival in report.performance.drawn
+            figures.net_benefit(own, [rival, *given], report.performance.threshold, len(acted) == 1)
+            for _, own, rival in acted
         ],
         "benefit_lines": figures.legend(
             {

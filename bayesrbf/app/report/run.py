@@ -380,7 +380,7 @@ def _too_good(count: int, name: str) -> str:
         return ""
     return (
         f"{clipped(name, 30)!r} alone tells {plural(count, 'row')} from an earlier row, far beyond "
-        "chance: if such rows belong together, as where patients come again, figures of "
+        "chance: if such rows belong together, as where one is measured again, figures of "
         "held-out rows are too good. Name the column that says so by --group."
     )
 
@@ -633,7 +633,7 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
     """Names and figures of the table that a terminal shows."""
     own, *others = report.scores
     low, high = own.calibration.noise
-    of_class, hardest, _ = report.performance.hardest
+    _, hardest, _ = report.performance.hardest
     yield (
         "held-out log loss",
         f"{number(own.log_loss[0])} nats of surprise "
@@ -651,9 +651,9 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
         yield "specificity", f"{with_ends(hardest.specificity, percent)}{at}"
         yield "PPV", f"{with_ends(hardest.ppv, percent)}{at}"
         yield "NPV", f"{with_ends(hardest.npv, percent)}{at}"
-    area = hardest.auroc
-    if area.value == area.value:
-        yield "AUROC", f"{with_ends(area)}, {clipped(of_class, 24)} against the rest"
+    for of_class, one, _ in report.performance.classes:
+        if not np.isnan(one.auroc.value):
+            yield "AUROC", f"{with_ends(one.auroc)}, {clipped(of_class, 24)} against the rest"
     noise = "" if own.grouped else f" (chance alone {number(low)} to {number(high)})"
     yield "calibration error", f"{number(own.calibration.error)}{noise}"
     if report.performance.event is not None:

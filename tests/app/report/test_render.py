@@ -13,6 +13,7 @@ from markupsafe import escape
 from bayesrbf.app.report import verdict as findings
 from bayesrbf.app.report.records import Report
 from bayesrbf.app.report.render import options_whole, render, sentences
+from bayesrbf.app.report.run import _main_figures
 from tests.app.report.browsing import Page
 from tests.app.report.records import rendered, synthetic
 
@@ -84,10 +85,27 @@ def test_nothing_comes_from_outside(page: Page) -> None:
     assert policy["http-equiv"] == "Content-Security-Policy"
     assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
     found = {tag for tag, _ in page.tags}
-    assert not found & {"script", "link", "img", "iframe", "object", "embed", "form", "a", "base"}
+    assert not found & {"script", "link", "img", "iframe", "object", "embed", "form", "base"}
     for _, attributes in page.tags:
-        assert not [name for name in attributes if name.startswith("on") or name in ("src", "href")]
+        assert not [name for name in attributes if name.startswith("on") or name == "src"]
+        assert (attributes.get("href") or "#").startswith("#")
     assert "url(" not in page.text
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_contents_lead_to_every_section_in_order(n_classes: int) -> None:
+    html = rendered(n_classes=n_classes)
+    assert re.findall(r'href="#(\w+)"', html) == re.findall(r'<section id="(\w+)"', html)
+
+
+def test_calibration_of_two_classes_is_drawn_once() -> None:
+    assert rendered(n_classes=2).count('aria-label="Reliability of') == 1
+
+
+def test_a_terminal_has_the_ranking_of_every_class() -> None:
+    report = synthetic()
+    told = [text for name, text in _main_figures(report) if name == "AUROC"]
+    assert len(told) == len(report.classes) == 3
 
 
 def test_sections_come_in_order_and_open_with_a_finding(page: Page) -> None:

@@ -170,7 +170,8 @@ def test_every_link_of_page_and_items_leads_to_a_place(which: str, tmp_path: Pat
     (tmp_path / PAGE).write_text(render(report, TRIPOD), "utf-8")
     (tmp_path / TRIPOD).write_text(items(report), "utf-8")
     assert dead_links(tmp_path) == []
-    assert links_of((tmp_path / PAGE).read_text("utf-8")) == [TRIPOD]
+    links = links_of((tmp_path / PAGE).read_text("utf-8"))
+    assert [link for link in links if not link.startswith("#")] == [TRIPOD]
     assert len(links_of((tmp_path / TRIPOD).read_text("utf-8"))) > 10
     (tmp_path / PAGE).unlink()
     assert dead_links(tmp_path)
