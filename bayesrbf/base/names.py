@@ -79,7 +79,17 @@ PROBABILITY: Final = "probability"
 
 PART: Final = "part"  # What is in doubt behind an interval.
 BEFORE_LABELS: Final = "before any label"
+HIDDEN_CELLS: Final = "hidden cells"
 LABELS_HELD_OUT: Final = "labels held out"
+LEADING_ROWS: Final = "leading rows"
+LEVELS_ALIKE: Final = "rows of its levels"
+PARTS_OF_ERROR: Final = (
+    BEFORE_LABELS,
+    HIDDEN_CELLS,
+    LABELS_HELD_OUT,
+    LEADING_ROWS,
+    LEVELS_ALIKE,
+)
 OTHER_KINDS: Final = "other kinds of models"
 CLASS_SHARES: Final = "class shares"
 STRAY_LABELS: Final = "stray labels"

@@ -117,6 +117,20 @@ class TrainingTable:
         assert self.classes is not None  # what asks for classes is a classifier
         return self.classes
 
+    def places_of(self, positions: Int[np.ndarray, " some"]) -> Int[np.ndarray, " some"]:
+        """Where rows of the table stand among those kept; any, of a row that was not kept."""
+        sorter = np.argsort(self.kept)
+        at = np.searchsorted(self.kept, positions, sorter=sorter)
+        places: np.ndarray = sorter[at.clip(max=sorter.size - 1)]
+        return places
+
+    def held_rows(
+        self, positions: Int[np.ndarray, " row"], index: Int[np.ndarray, " row"]
+    ) -> Observations:
+        """Rows of the table as a pool knows them, by their index among the rows held out."""
+        rows = self.rows.take(self.places_of(positions)).unlabelled()
+        return replace(rows, units=None, whole=np.column_stack([index, positions]))
+
     @property
     def scored(
         self,
@@ -125,8 +139,7 @@ class TrainingTable:
         units, places, of_rows = self.rows.units, None, np.arange(self.kept.size)
         if self.copies is not None:
             names, places = self.copies
-            sorter = np.argsort(self.kept)
-            at = sorter[np.searchsorted(self.kept, names, sorter=sorter).clip(max=sorter.size - 1)]
+            at = self.places_of(names)
             # Rows that were merged into distinct ones are not all kept.
             of_rows = np.where(self.kept[at] == names, at, places)
         if units is None:
@@ -184,14 +197,6 @@ DIAGNOSED = 200
 def before_updates(chain: Chain) -> Chain:
     """The chain without updates: what is held out of training is judged before them."""
     return replace(chain, use=tuple(one for one in chain.use if isinstance(one, Prevalence)))
-
-
-def held_rows(positions: Int[np.ndarray, " row"], index: Int[np.ndarray, " row"]) -> Observations:
-    """Training rows as a pool knows them, by their index among the rows held out."""
-    none = np.zeros((index.size, 0))
-    whole = np.column_stack([index, positions])
-    hidden = np.full(index.size, -1)
-    return Observations(none, none.astype(int), hidden, np.ones(index.size), whole=whole)
 
 
 @named
@@ -401,7 +406,7 @@ class FittedTable[M: FittedModel, D]:
             some = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
             if self.model.pools and self.table.copies is not None:
                 chosen = evenly(self.table.copies.shape[1], DIAGNOSED)
-                some = held_rows(*self.table.copies[:, chosen])
+                some = self.table.held_rows(*self.table.copies[:, chosen])
             yield prior_sensitivity(self, some).finding
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
@@ -495,7 +500,7 @@ class FittedTable[M: FittedModel, D]:
         if not model.pools:
             stages.append(self.calibration)
         pool = model if doubt is None else doubt
-        if drawn and (error := pool.error(numbers.size, seed)) is not None:
+        if drawn and (error := pool.error(numbers.size, seed, self.rows)) is not None:
             stages.append(error)
         log_shares = self.calibration.log_shares
         if log_shares is not None and numbers.size > 1:
@@ -537,7 +542,7 @@ class FittedTable[M: FittedModel, D]:
         if self.draws is None or copies is None:
             return None
         positions, index = copies[:, np.isfinite(p[copies[0]]).all(axis=1)]
-        rows = held_rows(positions, index)
+        rows = self.table.held_rows(positions, index)
         chain = before_updates(self.doubted)
         if self.doubt is not None:
             with np.errstate(divide="ignore"):

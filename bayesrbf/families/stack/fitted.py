@@ -28,6 +28,7 @@ from bayesrbf.families.stack.intervals import (
     Places,
     PoolError,
     PoolErrorStage,
+    levels_of,
     places_of,
     pool_error,
 )
@@ -168,9 +169,9 @@ class FittedStack(FittedModel):
         pool, *emptier = fit_pools(self.held, power)
         return replace(self, pool=pool, emptier=tuple(emptier))
 
-    def error(self, n_draws: int, seed: int) -> PoolErrorStage:
+    def error(self, n_draws: int, seed: int, rows: Observations) -> PoolErrorStage:
         """The stage that moves draws by the error of the pool."""
-        return PoolErrorStage(cache(partial(self.pool_error, n_draws, seed)))
+        return PoolErrorStage(cache(partial(self.pool_error, n_draws, seed, rows)))
 
     def places(
         self,
@@ -191,8 +192,8 @@ class FittedStack(FittedModel):
         log_p = report(pool)
         return places_of(members, np.exp(pool), np.exp(log_p), hidden, known, *kinds), log_p
 
-    def pool_error(self, n_draws: int, seed: int) -> PoolError:
-        """The error of the pool, given the labels of the rows held out."""
+    def pool_error(self, n_draws: int, seed: int, rows: Observations) -> PoolError:
+        """The error of the pool, given the labels of the rows held out and the training rows."""
         held = self.held
         values, hidden, weights = held.values, self.held.hidden, held.weights
         if held.units is not None:  # rows of one unit say the same
@@ -211,7 +212,7 @@ class FittedStack(FittedModel):
         q = np.exp(log_p)
         information = weights[:, None] * q * (1 - q)
         information[:, held.never_held_out] = 0
-        return pool_error(places, information, n_draws, seed)
+        return pool_error(places, information, n, levels_of(rows), n_draws, seed)
 
     def strays(self) -> StrayLabels:
         """Stray labels by the labels of held-out rows and the pool's probabilities of these."""
@@ -433,11 +434,12 @@ class SeenByPool:
         """The error of the pool; of rows held out, given the other labels."""
         if self.held is None:
             report = partial(self.pool.reported, rows=self.rows)
-            return error.at(self.pool.places(self.values, self.hidden, report)[0])
+            places = self.pool.places(self.values, self.hidden, report)[0]
+            return error.at(places, self.rows.codes)
         held = self.pool.held
         copies = 0 if held.masked is None else held.masked.shape[1]
         of_copies = self.pool.n_scored + self.held[:, None] * copies + np.arange(copies)
-        return error.left_out(np.column_stack([self.held, of_copies]))
+        return error.left_out(np.column_stack([self.held, of_copies]), self.rows.codes)
 
     @cached_property
     def log_p(self) -> Float[np.ndarray, "obs label"]:

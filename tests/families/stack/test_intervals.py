@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +30,15 @@ def refined() -> StackedClassifier:
 
 def places(n: int, seed: int) -> Places:
     """Rows of which something is known."""
-    return Places(np.random.default_rng(seed).normal(size=(n, 4)), np.ones(n, dtype=bool))
+    return Places(np.random.default_rng(seed).normal(size=(n, 4)), np.ones(n))
+
+
+NO_CODES = np.zeros((1000, 0), int)
+
+
+def of_rows(held: Sequence[Places], information: np.ndarray) -> intervals.PoolError:
+    """The error of a pool on a table without categories, no row with a copy."""
+    return intervals.pool_error(held, information, len(information), None, 10, 0)
 
 
 def variance(error: intervals.ClassError, rows: Places) -> np.ndarray:
@@ -52,11 +61,11 @@ def test_the_error_of_a_row_held_out_is_that_without_its_own_labels() -> None:
     held = [places(30, 0), places(30, 1)]
     information = np.random.default_rng(2).uniform(0.05, 0.25, (30, 2))
     versions = np.column_stack([np.arange(10), np.arange(10, 30).reshape(10, 2)])
-    found = intervals.pool_error(held, information, 10, 0).left_out(versions).variance
+    found = of_rows(held, information).left_out(versions, NO_CODES).variance
     for row, own in enumerate(versions):
         others = information.copy()
         others[own] = 0
-        error = intervals.pool_error(held, others, 10, 0).at([one.take(own[:1]) for one in held])
+        error = of_rows(held, others).at([one.take(own[:1]) for one in held], NO_CODES)
         np.testing.assert_allclose(found[row], error.variance[0], rtol=1e-5)
 
 
@@ -128,8 +137,9 @@ def test_labels_at_a_row_are_so_many_labels(n: int) -> None:
     here, p = places(1, 3), 0.3
     many = here.take([0] * n)
     error = class_error(many, np.full(n, p * (1 - p)))
-    numbers = np.zeros((1, 1, intervals.LEADING + 1))
-    at = ErrorOfRows((np.column_stack(error.at(here)),), numbers, here.variance)
+    numbers = np.zeros((1, 1, intervals.LEADING + 2))
+    coefficients = intervals.with_levels(here, *error.at(here), None)
+    at = ErrorOfRows((coefficients,), numbers, here.variance[:, None], intervals.VARIANCE)
     np.testing.assert_allclose(at.labels_near(np.array([[p]])), n, rtol=1e-6)
 
 
@@ -141,11 +151,16 @@ def test_parts_of_an_interval_are_those_of_its_law(refined: StackedClassifier) -
     for name in ("probability", "lower", "upper"):
         np.testing.assert_array_equal(told[name], whole[name])
     width = told["part_upper"] - told["part_lower"]
-    before, given = (width.sel(part=one) for one in (names.BEFORE_LABELS, names.LABELS_HELD_OUT))
-    assert float(given.mean()) < 0.9 * float(before.mean())
+    before, holes, given = (width.sel(part=one) for one in names.PARTS_OF_ERROR[:3])
+    assert float(given.mean()) < 0.9 * float(holes.mean())
+    assert bool((holes <= before + 1e-9).all())
+    complete = X.notna().all(axis=1).to_numpy()
+    np.testing.assert_array_equal(holes[complete], before[complete])
+    assert bool((holes[~complete] < before[~complete]).any())
     assert bool((told["part_lower"] <= told["probability"]).all())
     assert bool((told["part_upper"] >= told["probability"]).all())
-    alone = width.sel(part=[names.CLASS_SHARES, names.STRAY_LABELS]).max("part")
+    rest = names.LEADING_ROWS, names.LEVELS_ALIKE, names.CLASS_SHARES, names.STRAY_LABELS
+    alone = width.sel(part=list(rest)).max("part")
     assert bool((alone <= told["upper"] - told["lower"] + 0.01).all())
 
 
@@ -171,14 +186,73 @@ def test_an_interval_that_assumes_the_model_has_no_parts() -> None:
         explain_interval(mixture.refine("laplace"), X)
 
 
+def test_the_leading_rows_tell_what_all_do() -> None:
+    """Of 1,500 rows of a sure pool, by the share of hidden cells."""
+    rng = np.random.default_rng(0)
+    hidden = np.repeat([0.0, 0.5, 5 / 6], 500)
+    log_odds = rng.normal(size=1500) * 4 * (1 - hidden)
+    apart = np.outer(log_odds, [0.15, 0.05, -0.1]) * rng.normal(1, 0.5, size=(1500, 3))
+    scales = intervals.LENGTH, intervals.KIND_LENGTH, intervals.HIDDEN_LENGTH
+    coordinates = np.column_stack([log_odds / scales[0], apart / scales[1], hidden / scales[2]])
+    held = Places(coordinates, np.ones(1500))
+    given = held.take(np.arange(0, 1500, 5))
+    information = held.doubt
+    k = given.covariance(held)
+    told = k @ np.linalg.solve(held.covariance(held) + np.diag(1 / information), k.T)
+    exact = given.variance - np.diag(told)
+    found = variance(class_error(held, information), given)
+    for share in np.unique(hidden):
+        some = given.hidden == share
+        assert found[some].mean() == pytest.approx(exact[some].mean(), rel=0.2)
+
+
+def test_a_mean_over_completions_has_a_smaller_error() -> None:
+    """``k(x, x)`` has the mean ``tau^2 (1 + 2 s^2)^(-1/2)`` over independent completions."""
+    rng = np.random.default_rng(0)
+    alike, s, h = np.zeros((4000, 4)), 1.5, 0.5 / intervals.HIDDEN_LENGTH
+    rows, copies = alike.copy(), alike.copy()
+    rows[:, 0] = s * rng.normal(size=4000)
+    copies[:, -1] = h
+    held = Places(np.concatenate([rows, copies]), np.ones(8000))
+    new = Places(np.array([[0.0, 0, 0, h], [0, 0, 0, 0]]), np.ones(2))
+    found = intervals.completions_of(held, 4000).narrowed(new).variance
+    two = s * rng.normal(size=(2, 100_000))
+    expected = intervals.VARIANCE * np.exp(-((two[0] - two[1]) ** 2) / 2).mean()
+    np.testing.assert_allclose(found, [expected, intervals.VARIANCE], rtol=0.03)
+
+
+def test_a_combination_of_levels_has_the_error_that_its_own_rows_leave() -> None:
+    """However well the process knows it, and as the process has it where many rows are alike."""
+    held = places(400, 0)
+    codes = np.repeat([[0, 0], [1, 1]], [390, 10], axis=0)
+    rows = Observations(np.zeros((400, 0)), codes, np.ones(400, int), np.ones(400))
+    levels = intervals.levels_of(rows)
+    assert levels is not None
+    asked = np.array([[0, 0], [1, 1], [0, 1], [-1, 1], [-1, -1]])
+    np.testing.assert_allclose(levels.alike(asked), [390, 10, 0, 10, 400], atol=0.1)
+    error = intervals.pool_error([held] * 2, np.full((400, 2), 50.0), 400, levels, 10, 0)
+    here = held.take([0] * 5)
+    found, process = (
+        error.at([here] * 2, of).variance[:, 0] for of in (asked, asked[:1].repeat(5, 0))
+    )
+    doubt, before = here.doubt[0], intervals.LEVELS_VARIANCE
+    np.testing.assert_allclose(
+        found[1:4], 1 / (1 / before + np.array([10, 0, 10]) * doubt), rtol=0.05
+    )
+    np.testing.assert_allclose(
+        found[[0, 4]], np.maximum(process[[0, 4]], 1 / (390 * doubt)), rtol=0.05
+    )
+
+
 def test_a_row_without_a_cell_has_no_error() -> None:
-    bare = replace(places(3, 0), known=np.zeros(3, dtype=bool))
+    bare = replace(places(3, 0), scale=np.zeros(3))
     np.testing.assert_allclose(variance(class_error(places(40, 1), np.full(40, 0.2)), bare), 0)
 
 
 def error_of(model: FittedStack, rows: Observations) -> ErrorOfRows:
     values = model.members.log_probabilities(rows)
-    return model.pool_error(1000, 0).at(model.places(values, model.hidden_share(rows))[0])
+    error = model.pool_error(1000, 0, replace(rows, codes=rows.codes[:, :0]))
+    return error.at(model.places(values, model.hidden_share(rows))[0], rows.codes)
 
 
 def test_draws_have_the_variance_of_the_error(refined: StackedClassifier) -> None:
@@ -194,10 +268,8 @@ def test_the_stretch_is_of_the_variance_of_the_draws(n_classes: int) -> None:
     """So the mean of the draws is about what is given out, however many classes there are."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(n_classes, 2.0), size=20)
-    sizes = 0.3 * np.ones((20, 2))
-    error = ErrorOfRows(
-        (sizes,) * n_classes, rng.standard_normal((4000, n_classes, 2)), np.ones(len(sizes))
-    )
+    sizes, numbers = 0.3 * np.ones((20, 2)), rng.standard_normal((4000, n_classes, 2))
+    error = ErrorOfRows((sizes,) * n_classes, numbers, np.ones((20, n_classes)), 1.0)
     moved = log_softmax(np.log(p) + error.draws(np.arange(4000)), axis=-1)
     of_odds = logit(np.exp(moved)).var(axis=0)
     np.testing.assert_allclose(error.stretch(p), np.sqrt(1 + np.pi * of_odds / 8), rtol=0.01)
