@@ -57,7 +57,7 @@ class PriorSensitivity:
         text += (
             f"At most {NOTABLE} is asked for, or a psense of {SENSITIVE}."
             if good
-            else "The prior has a part in such rows: see prior_sensitivity(X) for which they are; "
+            else "The prior has a part in such rows, which have the largest ``change``; "
             "label more rows like them, or state a prior that you can defend."
         )
         return Finding("prior_sensitivity", change, text, good)

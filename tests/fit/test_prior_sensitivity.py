@@ -18,7 +18,7 @@ from bayesrbf.base.priors import POOL_PRIOR, Objective, PoolPrior
 from bayesrbf.families.kernel_network import posterior as layer
 from bayesrbf.families.stack import posterior as pools
 from bayesrbf.fit import calibration
-from bayesrbf.fit.sensitivity import POWERS, PriorSensitivity, _refitted
+from bayesrbf.fit.sensitivity import POWERS, PriorSensitivity, _refitted, prior_sensitivity
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.laplace import mode_of
 from bayesrbf.mixture.objective import HybridLogPosterior
@@ -90,8 +90,8 @@ def test_a_prior_that_dominates_is_told_and_one_that_does_not_is_not():
     many = blend(objective="likelihood").fit(np.tile(X, (30, 1)) + noise(30 * N), np.tile(Y, 30))
     told = {}
     for name, model in {"few": few, "many": many}.items():
-        found = model.refine("laplace", draws=300, random_state=0).fitted_.findings()
-        (told[name],) = (one for one in found if one.row == "prior_sensitivity")
+        fit = model.refine("laplace", draws=300, random_state=0).fitted_
+        told[name] = prior_sensitivity(fit, fit.rows).finding
     assert told["many"].good
     assert not told["few"].good
     assert told["few"].value > 0.02
