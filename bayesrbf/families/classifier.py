@@ -83,7 +83,7 @@ class Classifier(ClassifierMixin, Estimator):
         return NO_CALIBRATION
 
     @property
-    def _reports_mean(self) -> bool:  # type: ignore[override]  # by the arguments
+    def _reports_mean(self) -> bool:
         """Whether the mean over draws is reported: of some families where nothing calibrates."""
         return self._mean_is_better and not self.get_params(deep=False)["calibrate"]
 

@@ -186,14 +186,6 @@ def before_updates(chain: Chain) -> Chain:
     return replace(chain, use=tuple(one for one in chain.use if isinstance(one, Prevalence)))
 
 
-def held_rows(positions: Int[np.ndarray, " row"], index: Int[np.ndarray, " row"]) -> Observations:
-    """Training rows as a pool knows them, by their index among the rows held out."""
-    none = np.zeros((index.size, 0))
-    whole = np.column_stack([index, positions])
-    hidden = np.full(index.size, -1)
-    return Observations(none, none.astype(int), hidden, np.ones(index.size), whole=whole)
-
-
 @named
 @dataclass(frozen=True, eq=False)
 class FittedTable[M: FittedModel, D]:
@@ -529,7 +521,14 @@ class FittedTable[M: FittedModel, D]:
         if self.draws is None or copies is None:
             return None
         positions, index = copies[:, np.isfinite(p[copies[0]]).all(axis=1)]
-        rows = held_rows(positions, index)
+        none = np.zeros((index.size, 0))
+        rows = Observations(
+            none,
+            none.astype(int),
+            np.full(index.size, -1),
+            np.ones(index.size),
+            whole=np.column_stack([index, positions]),
+        )
         chain = before_updates(self.doubted)
         if self.doubt is not None:
             with np.errstate(divide="ignore"):
