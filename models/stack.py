@@ -55,15 +55,20 @@ def declare_stack(
     masked : ndarray of shape (n_obs, n_copies, n_members, n_classes), optional
         The same log probabilities of copies of the rows with more of their cells masked.
     missing_fractions : ndarray of shape (n_obs, 1 + n_copies), optional
-        Missing fraction of every row as it is, then of its copies; read with ``masked`` alone.
+        Missing fraction of every row as it is, then of its copies.
     log_shares : ndarray of shape (n_classes,), optional
-        Log class shares of training, log pi; read with ``masked`` alone.
+        Log class shares of training, log pi.
 
     Returns
     -------
     pymc.Model
         Free variables ``weights``, ``member_log_temperatures`` and ``log_temperature``, and with
         masked copies ``pull``; observed ``y``; the potential ``copies``.
+
+    Raises
+    ------
+    ValueError
+        If some of ``masked``, ``missing_fractions`` and ``log_shares`` are missing.
 
     Examples
     --------
@@ -75,6 +80,13 @@ def declare_stack(
     >>> [variable.name for variable in model.free_RVs]
     ['weights', 'member_log_temperatures', 'log_temperature']
     """
+    together = (masked, missing_fractions, log_shares)
+    if len({one is None for one in together}) > 1:
+        received = [one is not None for one in together]
+        raise ValueError(
+            "declare_stack takes masked, missing_fractions and log_shares together, or none of "
+            f"them; received {received}."
+        )
     coords: dict[str, Any] = {
         names.OBS: range(len(labels)),
         names.MEMBER: list(member_names),
@@ -106,11 +118,9 @@ def declare_stack(
                 (weight[..., None] * (floor * members + np.float64(prior.least))).sum(axis=-2)
             )
 
-        if masked is None:
+        if masked is None or missing_fractions is None:
             as_they_are, *copies = [pt.exp(outer) * log_pool(held_out, pool, inner)]
         else:
-            assert missing_fractions is not None
-            assert log_shares is not None
             pull = pm.Normal(names.PULL, np.float64(0), sd, dims=lead)
             shares = pm.Data("log_shares", log_shares, dims=names.LABEL)
 

@@ -245,7 +245,7 @@ def test_labels_that_cannot_be_found_are_said(
 
 @pytest.mark.slow
 def test_compare_names_peers_and_the_best_one_first(fitted: tuple[Path, Path]) -> None:
-    words = ["compare", fitted[0], "--target", "outcome", "--model", "mixture", "--json"]
+    words = ["compare", fitted[0], "--target", "outcome", "--model", "mixture"]
     assert "--folds must be at least 2" in refused(*words, "--folds", 1)
     found = answer(*words, "--folds", 2)
     contestants = found["contestants"]

@@ -56,7 +56,8 @@ def prior_sensitivity(fit: Fit, X: object) -> xr.Dataset:
     }
     coords = {"prior": ["half", "as it is", "twice"]}
     result = dataset_of(variables, coords | {names.OBS: rows.names, names.LABEL: fit.classes})
-    return result.assign_attrs(psense=found.psense, refitted=int(found.refitted))
+    attributes = {"psense": found.psense, "refitted": int(found.refitted)}
+    return result.assign_attrs(attributes, message=found.message)
 
 
 # Class probabilities of rows under the draws of a posterior, with their uncertainty.

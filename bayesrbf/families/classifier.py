@@ -83,7 +83,7 @@ class Classifier(ClassifierMixin, Estimator):
         return NO_CALIBRATION
 
     @property
-    def _reports_mean(self) -> bool:  # type: ignore[override]  # by the arguments
+    def _reports_mean(self) -> bool:
         """Whether the mean over draws is reported: of some families where nothing calibrates."""
         return self._mean_is_better and not self.get_params(deep=False)["calibrate"]
 
@@ -320,8 +320,8 @@ class Classifier(ClassifierMixin, Estimator):
         xarray.Dataset
             ``probability`` over prior (``half``, ``as it is``, ``twice``), obs and label, and the
             largest ``change`` of every row. Attributes are ``psense``, ArviZ's sensitivity of the
-            probability that moves most (above .05 the prior tells much), and ``refitted``, 1 where
-            the mode was found again.
+            probability that moves most (above .05 the prior tells much), ``refitted``, 1 where the
+            mode was found again, and ``message``, which says whether the prior has a part.
 
         Raises
         ------

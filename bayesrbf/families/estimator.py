@@ -114,8 +114,6 @@ class Estimator(BaseEstimator, ABC):
     _by_blocks: ClassVar[dict[str, tuple[object, ...]]] = {}
     """Arguments that need all rows in memory unless they have one of these values."""
     _is_shown = False
-    _reports_mean: bool = False
-    """Whether class probabilities are means over draws, where there are draws."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -183,6 +181,11 @@ class Estimator(BaseEstimator, ABC):
         )
         inference = vars(self)["inference"]
         return fit if inference == "map" else self._drawn(fit, inference, {})
+
+    @property
+    def _reports_mean(self) -> bool:
+        """Whether class probabilities are means over draws, where there are draws."""
+        return False
 
     def _check_method(self, method: str) -> None:
         """Refuse a method that cannot draw from this posterior, or a posterior that is none."""
@@ -324,8 +327,7 @@ class Estimator(BaseEstimator, ABC):
             One row a figure, with columns ``row``, ``value``, ``good`` (on the right side of its
             bound) and ``sentence``: convergence of the MAP and, where there are draws, Pareto
             k-hat, curvature, R-hat (as drawn, relabelled, and of class probabilities), effective
-            draws, divergences, distance from the MAP, leave-one-out, sensitivity to the prior;
-            whatever the method gives.
+            draws, divergences, distance from the MAP, leave-one-out; whatever the method gives.
 
         Warns
         -----

@@ -15,7 +15,6 @@ from bayesrbf.inference.draws import PARETO_K, SMALLEST, Draws, pareto_smooth
 
 if TYPE_CHECKING:
     from bayesrbf.fit.table import FittedTable
-    from bayesrbf.inference.diagnose import Finding
 
 POWERS: Final = (0.5, 1.0, 2.0)
 """Powers of the prior; its log density is halved, and doubled."""
@@ -43,24 +42,24 @@ class PriorSensitivity:
         return moved.max(axis=(0, 2))
 
     @property
-    def finding(self) -> Finding:
-        """The largest change, judged."""
-        from bayesrbf.inference.diagnose import Finding
+    def matters(self) -> bool:
+        """Whether a probability changes notably and ArviZ finds a sensitivity, too."""
+        return self.psense > SENSITIVE and bool(self.change.max(initial=0) > NOTABLE)
 
-        change = float(self.change.max(initial=0))
+    @property
+    def message(self) -> str:
+        """Largest change, and what to do where the prior matters."""
         how = "the mode was found again" if self.refitted else "by importance weights"
         text = (
-            f"Largest change of a class probability under half and twice the log prior ({how}); "
-            f"psense is {self.psense:.3g}. "
+            "Largest change of a class probability under half and twice the log prior "
+            f"({how}): {self.change.max(initial=0):.3g}; psense is {self.psense:.3g}. "
         )
-        good = not (self.psense > SENSITIVE and change > NOTABLE)
-        text += (
-            f"At most {NOTABLE} is asked for, or a psense of {SENSITIVE}."
-            if good
-            else "The prior has a part in such rows: see prior_sensitivity(X) for which they are; "
-            "label more rows like them, or state a prior that you can defend."
+        if not self.matters:
+            return f"{text}At most {NOTABLE} is asked for, or a psense of {SENSITIVE}."
+        return (
+            f"{text}The prior has a part in the rows that change most: label more rows like them, "
+            "or state a prior that you can defend."
         )
-        return Finding("prior_sensitivity", change, text, good)
 
 
 def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorSensitivity:

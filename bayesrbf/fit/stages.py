@@ -70,7 +70,10 @@ class Calibration(Stage):
     def __laws__(self) -> Requirements:
         yield scales(self.temperature) and self.temperature < MOST_LOG, "a temperature"
         by_fraction = (self.temperatures, self.pulls, self.log_shares)
-        yield len({one is None for one in by_fraction}) == 1, "both at its knots, and class shares"
+        yield (
+            len({one is None for one in by_fraction}) == 1,
+            "its knots and class shares together",
+        )
         if (offsets := self.offsets) is not None:
             judged = np.isnan(offsets)
             lowered = within(offsets[~judged], -MOST_LOG, 1e-9)

@@ -400,14 +400,6 @@ class FittedTable[M: FittedModel, D]:
             scored = self.model.description(self.rows, self.axes).scored
             loo = leave_one_out(log_posterior, draws, *self.table.scored)
             yield from judge_leave_one_out(loo, scored)
-        if self.table.classes is not None and not self.__lacks__("prior"):
-            from bayesrbf.fit.sensitivity import prior_sensitivity
-
-            some = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
-            if self.model.pools and self.table.copies is not None:
-                chosen = evenly(self.table.copies.shape[1], DIAGNOSED)
-                some = self.table.held_rows(*self.table.copies[:, chosen])
-            yield prior_sensitivity(self, some).finding
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
         """Class probabilities of some training rows, under the draws and at the fit.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, wait
@@ -187,6 +188,9 @@ def _executor(processes: int) -> Any:
     return get_reusable_executor(
         processes,
         timeout=_IDLE,
+        # What is inherited reaches neither Windows nor processes that a thread starts.
+        initializer=signal.signal,
+        initargs=(signal.SIGINT, signal.SIG_IGN),
         env=dict.fromkeys(_THREADS, "1"),
     )
 

@@ -70,7 +70,7 @@ def test_numbers_have_an_uncertainty_too() -> None:
     y = X["a"].to_numpy() ** 2 + rng.normal(0, 0.2, 60)
     model = RBFNetworkRegressor(2, n_init=1, cv=3, max_iter=200, random_state=0).fit(X, y)
     at_point = model.uncertainty(X, prob=0.5)
-    told = model.refine("laplace", draws=40, chains=2).uncertainty(X, prob=0.5)
+    told = model.refine("nuts", draws=40, chains=2, tune=100).uncertainty(X, prob=0.5)
     for one, drawn in ((at_point, False), (told, True)):
         assert one.attrs["point_estimate"] != drawn
         assert one.to_dataframe().shape == (60, 7)

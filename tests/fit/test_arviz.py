@@ -114,9 +114,9 @@ def smallest(tree: xr.DataTree) -> dict[str, Any]:
 
 def scores(tree: xr.DataTree) -> xr.DataTree:
     """The tree with every score of a row by itself where ArviZ reads log likelihoods."""
-    terms = tree["log_likelihood"].to_dataset().drop_vars("copies", errors="ignore")
+    terms = tree["log_likelihood"].to_dataset()
     others = tree["log_scores"].to_dataset() if "log_scores" in tree else xr.Dataset()
-    if set(others) - {"y"}:  # of weighted rows the terms are no scores
+    if set(others) - {"y"} or "copies" in terms:  # of weighted rows the terms are no scores
         return tree.assign(log_likelihood=xr.DataTree(others))
     return tree.assign(log_likelihood=xr.DataTree(terms.merge(others)))
 

@@ -18,7 +18,7 @@ from bayesrbf.base.priors import POOL_PRIOR, Objective, PoolPrior
 from bayesrbf.families.kernel_network import posterior as layer
 from bayesrbf.families.stack import posterior as pools
 from bayesrbf.fit import calibration
-from bayesrbf.fit.sensitivity import POWERS, PriorSensitivity, _refitted
+from bayesrbf.fit.sensitivity import POWERS, PriorSensitivity, _refitted, prior_sensitivity
 from bayesrbf.inference.draws import Draws
 from bayesrbf.inference.laplace import mode_of
 from bayesrbf.mixture.objective import HybridLogPosterior
@@ -90,12 +90,13 @@ def test_a_prior_that_dominates_is_told_and_one_that_does_not_is_not():
     many = blend(objective="likelihood").fit(np.tile(X, (30, 1)) + noise(30 * N), np.tile(Y, 30))
     told = {}
     for name, model in {"few": few, "many": many}.items():
-        found = model.refine("laplace", draws=300, random_state=0).fitted_.findings()
-        (told[name],) = (one for one in found if one.row == "prior_sensitivity")
-    assert told["many"].good
-    assert not told["few"].good
-    assert told["few"].value > 0.02
-    assert "label more rows" in told["few"].sentence
+        fit = model.refine("laplace", draws=300, random_state=0).fitted_
+        told[name] = prior_sensitivity(fit, fit.rows)
+    assert not told["many"].matters
+    assert told["few"].matters
+    assert told["few"].change.max() > 0.02
+    assert "label more rows" in told["few"].message
+    assert model.prior_sensitivity(X).attrs["message"].endswith(".")
 
 
 def noise(n: int) -> np.ndarray:
@@ -104,9 +105,9 @@ def noise(n: int) -> np.ndarray:
 
 def test_a_change_is_told_only_where_arviz_finds_a_sensitivity_too():
     p = np.array([[[0.5, 0.5]], [[0.4, 0.6]], [[0.3, 0.7]]])
-    assert PriorSensitivity(p, 0.04, False).finding.good
-    assert not PriorSensitivity(p, 0.06, False).finding.good
-    assert PriorSensitivity(0.01 * p, 0.06, True).finding.good
+    assert not PriorSensitivity(p, 0.04, False).matters
+    assert PriorSensitivity(p, 0.06, False).matters
+    assert not PriorSensitivity(0.01 * p, 0.06, True).matters
 
 
 def test_where_it_makes_no_sense_it_is_refused_by_name():

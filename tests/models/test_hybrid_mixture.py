@@ -219,7 +219,7 @@ def test_the_plate_diagram_names_every_node_edge_and_plate(latent: str) -> None:
         "covariances --> means",
         "precision_lower --> covariances",
         "weights_1 --> weights",
-        'subgraph "component (4) x feature (3)"',
+        'subgraph "mixture_component (4) x feature (3)"',
         "covariances --> x",
         "means --> x",
     ]

@@ -235,8 +235,8 @@ def choose_width(
         return widths[0], NO_CALIBRATION
     predictions = held_out(rows, prototypes, widths, settings, training, cv=cv, masked=masked)
     if predictions is None:
-        middle = "sigma is the middle of its grid and the temperature is 1"
-        warn_nothing_held_out(training.owner, cv, middle)
+        middle = "sigma is the middle of its grid and " if len(widths) > 1 else ""
+        warn_nothing_held_out(training.owner, cv, f"{middle}the temperature is 1")
         return widths[len(widths) // 2], NO_CALIBRATION
     selection = predictions.selection(widths, calibrate=False)
     if not calibrate:

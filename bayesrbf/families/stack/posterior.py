@@ -68,7 +68,7 @@ def tempered_members(
 ) -> Float[np.ndarray, "... member label"]:
     """Probabilities ``p_nj`` of all members, at one temperature each or at those of every row.
 
-    Classes that are ``offsets``, where there is a number for them, are not tempered.
+    A class never held out, for which ``offsets`` have a number, is not tempered.
     """
     least = POOL_PRIOR.least  # no member rules a class out, and no weight follows one row alone
     logits = temperatures[..., None] * log_probabilities
@@ -320,7 +320,7 @@ class StackLogPosterior(LogPosterior):
 
     def pack(self, pools: Sequence[Pool]) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of the pools at all knots, or of the one for all rows."""
-        knots = 0 if not self._by_fraction else slice(None)
+        knots = slice(None) if self._by_fraction else 0
         values = {
             names.WEIGHTS: np.array([one.weights for one in pools])[knots],
             names.MEMBER_LOG_TEMPERATURES: np.log([one.member_temperatures for one in pools])[
@@ -354,7 +354,7 @@ class StackLogPosterior(LogPosterior):
 
     def _basis(self, hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
         """Share of every knot in the parameters of a row."""
-        return np.ones((hidden.size, 1)) if not self._by_fraction else hats(hidden)
+        return hats(hidden) if self._by_fraction else np.ones((hidden.size, 1))
 
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True

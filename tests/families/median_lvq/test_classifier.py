@@ -294,8 +294,10 @@ def test_weights_count_rows() -> None:
 
 def test_sigma_by_cross_validation_is_told_where_it_cannot_be() -> None:
     few = np.array([0, 1, 2])
-    with pytest.warns(UserWarning, match=r"cv=5\) holds out no labelled row"):
+    with pytest.warns(UserWarning, match=r"cv=5\) holds out no labelled row.*so sigma is the mid"):
         matrix_model(1, sigma="cv").fit(D[np.ix_(few, few)], Y[few])
+    with pytest.warns(UserWarning, match=r"holds out no labelled row.*so the temperature is 1"):
+        matrix_model(1, sigma="sample", calibrate=True).fit(D[np.ix_(few, few)], Y[few])
 
 
 # ---- GLVQ

@@ -62,10 +62,11 @@ def test_probabilities_are_the_mean_of_tempered_draws(prediction: str) -> None:
 def test_completions_are_tempered_one_by_one() -> None:
     X, y = noisy()
     fitted = model(prediction="plug-in").fit(X, y)
-    fitted.fitted_ = fitted.fitted_.replaced(calibration=None)  # it comes after the temperature
+    t = fitted.temperature_
+    # Without what comes after the temperature.
+    fitted.fitted_ = fitted.fitted_.replaced(calibration=Calibration(t))
     row = np.random.default_rng(0).normal(size=(1, 4))
     row[0, 0] = np.nan
-    t = fitted.temperature_
     cells = new_rows(fitted.fitted_, row).cells
     drawn = fitted.model_.drawn_log_probabilities(cells)
     assert drawn.shape == (1, 64, 2)

@@ -17,6 +17,7 @@ from bayesrbf.families.stack.posterior import (
     tempered_members,
 )
 from bayesrbf.fit.held_out import HeldOut
+from bayesrbf.models.stack import declare_stack
 
 
 def held_out(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -121,3 +122,10 @@ def test_log_densities_are_those_of_the_gradient(copies: int) -> None:
     thetas = np.random.default_rng(2).normal(size=(4, posterior.dimension))
     expected, _ = posterior.values_and_gradients(thetas)
     np.testing.assert_allclose(posterior.log_densities(thetas), expected, rtol=1e-12)
+
+
+def test_a_graph_takes_copies_with_their_cells_and_class_shares() -> None:
+    values, labels, weights = held_out()
+    given = {"member_names": list("abc"), "class_names": list("abc"), "prior": POOL_PRIOR}
+    with pytest.raises(ValueError, match="masked, missing_fractions and log_shares together"):
+        declare_stack(values, labels, weights, masked=values[:, None], **given)
