@@ -79,16 +79,16 @@ PROBABILITY: Final = "probability"
 
 PART: Final = "part"  # What is in doubt behind an interval.
 BEFORE_LABELS: Final = "before any label"
-HIDDEN_CELLS: Final = "hidden cells"
+MISSING_CELLS: Final = "missing cells"
 LABELS_HELD_OUT: Final = "labels held out"
-LEADING_ROWS: Final = "leading rows"
-LEVELS_ALIKE: Final = "rows of its levels"
+INDUCING_POINTS: Final = "inducing points"
+RARE_LEVELS: Final = "rare levels"
 PARTS_OF_ERROR: Final = (
     BEFORE_LABELS,
-    HIDDEN_CELLS,
+    MISSING_CELLS,
     LABELS_HELD_OUT,
-    LEADING_ROWS,
-    LEVELS_ALIKE,
+    INDUCING_POINTS,
+    RARE_LEVELS,
 )
 OTHER_KINDS: Final = "other kinds of models"
 CLASS_SHARES: Final = "class shares"

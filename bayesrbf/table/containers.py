@@ -234,14 +234,14 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
     titles: list[object] = list(frame.columns)
     numbered = titles == list(range(len(titles)))
     names = unnamed if numbered else tuple(map(str, titles))
-    series = [frame[:, position] for position in range(frame.shape[1])]
+    series: list[Any] = list(frame.iter_columns())
     dtypes = [s.dtype for s in series]  # asked once: each takes as long as a column to read
     read = [_read_series(*one) for one in zip(series, dtypes, names, strict=True)]
     declared = tuple(isinstance(dtype, nw.Categorical | nw.Enum) for dtype in dtypes)
     columns, long = zip(*read, strict=True)
     kinds = tuple(
-        in_order(categories_of(s)) if one and is_ordered(s) else of_dtype(s.dtype)
-        for s, one in zip(series, declared, strict=True)
+        in_order(categories_of(s)) if one and is_ordered(s) else of_dtype(dtype)
+        for s, dtype, one in zip(series, dtypes, declared, strict=True)
     )
     return Cells(names, not numbered, columns, declared, kinds, long, numbered)
 
@@ -294,7 +294,7 @@ def _read_series(
     if dtype.is_numeric():
         column = _read_numbers(series, dtype)
         return column, None if dtype.is_float() else _long(series.to_list(), column)
-    if series.to_numpy().dtype.kind == "c":
+    if isinstance(dtype, nw.Object | nw.Unknown) and series.to_numpy().dtype.kind == "c":
         raise ValueError(f"Complex data not supported: column {name!r} is complex.")
     values = series.to_list()
     column = clean(values, name)

@@ -142,15 +142,17 @@ class ModelUncertainty(Stage):
             disputed = np.maximum(log_p, LEAST_DISPUTED_LOG)
             apart = np.maximum(by_pool.log_p, LEAST_DISPUTED_LOG) - disputed
             error = error.only(self.part) if self.part in names.PARTS_OF_ERROR else error
-            # Draws around the pool lie around the median of all, which the error moves out.
-            stretch = error.stretch(np.exp(log_p)) * disputed_share(log_p)
+            # Draws around the pool do not change the median.
+            correction = error.median_correction(np.exp(log_p)) * disputed_share(log_p)
             moves = np.zeros((draws.size, *log_p.shape))
             if self.part != names.OTHER_KINDS:
                 moves += error.draws(draws)
             if self.part in ("", names.OTHER_KINDS):
                 moves += self.towards[draws, None, None] * apart
             moved = log_softmax(disputed + moves, axis=-1)
-            return replace(state, log_p=moved, stretch=stretch, labels_near=labels_near)
+            return replace(
+                state, log_p=moved, median_correction=correction, labels_near=labels_near
+            )
 
         return step
 

@@ -36,8 +36,12 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     density = stack.companion.log_density(rows)
     np.testing.assert_array_equal(said.log_density, np.tile(density, (len(numbers), 1)))
     values, hidden = stack.members.log_probabilities(rows), stack.hidden_share(rows)
-    places, pool = stack.places(values, hidden, lambda log_q: stack.reported(log_q, rows))
-    error = stack.pool_error(len(numbers), model.seed_, model.fitted_.rows).at(places, rows.codes)
+    coordinates, pool = stack.error_coordinates(
+        values, hidden, lambda log_q: stack.reported(log_q, rows)
+    )
+    error = stack.pool_error(len(numbers), model.seed_, model.fitted_.rows).at(
+        coordinates, rows.codes
+    )
     for number in numbers:
         own = [
             one @ np.append(z[: one.shape[1] - 2], z[-2:])
