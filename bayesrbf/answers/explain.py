@@ -326,8 +326,12 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
     The parts are those of the law in :doc:`/uncertainty`. The interval of a part is what it would
     be if nothing else were in doubt, around the same probability:
 
-    - ``before any label``: the error of the pool as it is before labels held out speak of it;
-    - ``labels held out``: what they leave open of this error;
+    - ``before any label``: the prior of the pool's error, for a complete row;
+    - ``missing cells``: the same prior given the cells that are missing, over which it averages;
+    - ``labels held out``: the posterior of this error given the labels of held-out rows;
+    - ``inducing points``: prior variance that the inducing points of the process do not span;
+    - ``rare levels``: what is missing to the variance of a combination of levels that few labelled
+      rows have;
     - ``other kinds of models``: the distance of a classifier with ``model_doubt="pool"`` from the
       pool, which a stack does not have;
     - ``class shares``: those of training, which are all that is known of a row without a cell;
@@ -368,7 +372,8 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
     >>> told = bayesrbf.explain_interval(stack, [[0.5]])
     >>> widths = (told["part_upper"] - told["part_lower"]).sel(label="a", obs=0)
     >>> widths.to_series().round(1).to_dict()
-    {'before any label': 0.8, 'labels held out': 0.4, 'class shares': 0.0, 'stray labels': 0.0}
+    {'before any label': 0.8, 'missing cells': 0.8, 'labels held out': 0.4, 'inducing points': 0.0,
+    'rare levels': 0.0, 'class shares': 0.0, 'stray labels': 0.0}
     """
     from bayesrbf.fit.row_answers import RowAnswers
 

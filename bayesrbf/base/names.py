@@ -79,7 +79,17 @@ PROBABILITY: Final = "probability"
 
 PART: Final = "part"  # What is in doubt behind an interval.
 BEFORE_LABELS: Final = "before any label"
+MISSING_CELLS: Final = "missing cells"
 LABELS_HELD_OUT: Final = "labels held out"
+INDUCING_POINTS: Final = "inducing points"
+RARE_LEVELS: Final = "rare levels"
+PARTS_OF_ERROR: Final = (
+    BEFORE_LABELS,
+    MISSING_CELLS,
+    LABELS_HELD_OUT,
+    INDUCING_POINTS,
+    RARE_LEVELS,
+)
 OTHER_KINDS: Final = "other kinds of models"
 CLASS_SHARES: Final = "class shares"
 STRAY_LABELS: Final = "stray labels"

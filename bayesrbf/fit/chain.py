@@ -50,11 +50,10 @@ class State:
     """Log density of the observed cells; None at the point, where nobody asks for it."""
     log_weights: Float[np.ndarray, "draw obs"] | None = None
     """Logs of what draws weigh at a row; None: all weigh alike."""
-    stretch: Float[np.ndarray, "obs label"] | None = None
-    """How much further out in log odds than what is reported the median of the draws lies, as a
-    factor; None: it is what is reported."""
+    median_correction: Float[np.ndarray, "obs label"] | None = None
+    """Ratio of log odds: median of the draws over reported probability; None: 1."""
     labels_near: Float[np.ndarray, "obs label"] | None = None
-    """Labels at a row that tell as much of its class as those near by; None: unknown."""
+    """Equivalent number of labels of rows exactly like the row; None: unknown."""
 
 
 @runtime_checkable
@@ -326,11 +325,11 @@ class Chain:
         if self.is_centred and reported is not None:
             strays = None if self.strays is None else self.strays()
             rates = None if strays is None else strays.rates(len(p))
-            p = centred_draws(p, weights, reported, state.stretch, rates)
+            p = centred_draws(p, weights, reported, state.median_correction, rates)
         return p, weights, state
 
     def labels_near(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """Labels at a row that tell as much of its class as those near by; NaN: unknown."""
+        """Equivalent number of labels of rows exactly like each row; NaN: unknown."""
         result = np.full((rows.n_obs, self.n_classes), np.nan)
         for some in self._row_blocks(rows.n_obs):
             near = self.on(rows.take(some)).at(self.numbers.ravel()[:1]).labels_near

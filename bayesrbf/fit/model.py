@@ -133,7 +133,7 @@ class Doubt(Protocol):
     def strays(self) -> StrayLabels | None:
         """Stray labels by the rows held out."""
 
-    def error(self, n_draws: int, seed: int) -> Stage:
+    def error(self, n_draws: int, seed: int, rows: Observations) -> Stage:
         """The stage that moves draws as far as the classifier may be wrong."""
 
     def held_out(self, log_p: Float[np.ndarray, "obs label"], n_draws: int) -> AnySource:
@@ -206,8 +206,8 @@ class FittedModel(ABC):
         """The model fitted again, of a pool, its prior raised to a power."""
         return self
 
-    def error(self, n_draws: int, seed: int) -> Stage | None:
-        """The stage that moves draws by its error, of a pool."""
+    def error(self, n_draws: int, seed: int, rows: Observations) -> Stage | None:
+        """The stage that moves draws by its error, of a pool; ``rows`` are those of training."""
         return None
 
     def chain_source(

@@ -128,16 +128,18 @@ def centred_draws(
     p: Float[np.ndarray, "draw obs label"],
     weights: Float[np.ndarray, "draw obs"] | None,
     delivered: Float[np.ndarray, "obs label"],
-    stretch: Float[np.ndarray, "obs label"] | None = None,
+    median_correction: Float[np.ndarray, "obs label"] | None = None,
     strays: Float[np.ndarray, " draw"] | None = None,
 ) -> Float[np.ndarray, "draw obs label"]:
-    """Draws, each class moved in log odds to have what is delivered, or its stretch, as median.
+    """Draws of class probabilities, shifted in log odds to the median that is wanted of them.
 
-    Rule 6 of the intervals of a stack.
-    Of each, the share of ``strays`` is then of any class alike.
+    The median is that of ``delivered``, times its correction. Rule 6 of the intervals of a stack.
+    Under label noise the share ``strays`` of every draw is then uniform over the classes.
     """
     moved = log_odds(p, LEAST_DOUBT)
-    centre = log_odds(delivered, LEAST_DOUBT) * (1.0 if stretch is None else stretch)
+    centre = log_odds(delivered, LEAST_DOUBT)
+    if median_correction is not None:
+        centre = centre * median_correction
     moved += centre - _quantiles(moved, weights, 0.5)
     p = expit(moved)
     return p if strays is None else p + strays[:, None, None] * (1 / p.shape[-1] - p)

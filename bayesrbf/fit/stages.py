@@ -212,9 +212,11 @@ class FarRows(Stage):
         w = self.unknown(seen.rows)
 
         def step(state: State, point: State, draws: Draws | None) -> State:
-            # The class shares are given out as they are: nothing moves their median.
-            stretch = None if state.stretch is None else 1 + (state.stretch - 1) * (1 - w[:, None])
-            return replace(state, log_p=self.mixed(state.log_p, w), stretch=stretch)
+            # Class shares need no correction of the median.
+            correction = state.median_correction
+            if correction is not None:
+                correction = 1 + (correction - 1) * (1 - w[:, None])
+            return replace(state, log_p=self.mixed(state.log_p, w), median_correction=correction)
 
         return step
 

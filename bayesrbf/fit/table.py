@@ -117,6 +117,20 @@ class TrainingTable:
         assert self.classes is not None  # what asks for classes is a classifier
         return self.classes
 
+    def places_of(self, positions: Int[np.ndarray, " some"]) -> Int[np.ndarray, " some"]:
+        """Where rows of the table stand among those kept; any, of a row that was not kept."""
+        sorter = np.argsort(self.kept)
+        at = np.searchsorted(self.kept, positions, sorter=sorter)
+        places: np.ndarray = sorter[at.clip(max=sorter.size - 1)]
+        return places
+
+    def held_rows(
+        self, positions: Int[np.ndarray, " row"], index: Int[np.ndarray, " row"]
+    ) -> Observations:
+        """Rows of the table as a pool knows them, by their index among the rows held out."""
+        rows = self.rows.take(self.places_of(positions)).unlabelled()
+        return replace(rows, units=None, whole=np.column_stack([index, positions]))
+
     @property
     def scored(
         self,
@@ -125,8 +139,7 @@ class TrainingTable:
         units, places, of_rows = self.rows.units, None, np.arange(self.kept.size)
         if self.copies is not None:
             names, places = self.copies
-            sorter = np.argsort(self.kept)
-            at = sorter[np.searchsorted(self.kept, names, sorter=sorter).clip(max=sorter.size - 1)]
+            at = self.places_of(names)
             # Rows that were merged into distinct ones are not all kept.
             of_rows = np.where(self.kept[at] == names, at, places)
         if units is None:
@@ -479,7 +492,7 @@ class FittedTable[M: FittedModel, D]:
         if not model.pools:
             stages.append(self.calibration)
         pool = model if doubt is None else doubt
-        if drawn and (error := pool.error(numbers.size, seed)) is not None:
+        if drawn and (error := pool.error(numbers.size, seed, self.rows)) is not None:
             stages.append(error)
         log_shares = self.calibration.log_shares
         if log_shares is not None and numbers.size > 1:
@@ -521,14 +534,7 @@ class FittedTable[M: FittedModel, D]:
         if self.draws is None or copies is None:
             return None
         positions, index = copies[:, np.isfinite(p[copies[0]]).all(axis=1)]
-        none = np.zeros((index.size, 0))
-        rows = Observations(
-            none,
-            none.astype(int),
-            np.full(index.size, -1),
-            np.ones(index.size),
-            whole=np.column_stack([index, positions]),
-        )
+        rows = self.table.held_rows(positions, index)
         chain = before_updates(self.doubted)
         if self.doubt is not None:
             with np.errstate(divide="ignore"):

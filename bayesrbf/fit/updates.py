@@ -258,10 +258,10 @@ class Updated(Stage):
             if draws is not None:
                 coefficients = self.drawn[draws]
             log_p = moved(state.log_p, update.log_shares, coefficients)
-            # An error is as many times larger as the slope says.
-            stretch = state.stretch
-            if stretch is not None:
-                stretch = np.sqrt(1 + update.slope**2 * (stretch**2 - 1))
-            return replace(state, log_p=log_p, stretch=stretch, log_weights=None)
+            # The update multiplies the error of the log odds by its slope.
+            correction = state.median_correction
+            if correction is not None:
+                correction = np.sqrt(1 + update.slope**2 * (correction**2 - 1))
+            return replace(state, log_p=log_p, median_correction=correction, log_weights=None)
 
         return step

@@ -63,13 +63,13 @@ class Boosting:
             categorical_features="from_dtype", random_state=seed, **settings
         )
 
-    def fit(self, X: pd.DataFrame, y: np.ndarray) -> Boosting:
+    def fit(self, X: pd.DataFrame, y: np.ndarray, weights: np.ndarray | None = None) -> Boosting:
         self.levels = {
             name: sorted(column.dropna().unique(), key=str)
             for name, column in X.items()
             if column.dtype.kind not in "fiub"
         }
-        self.model.fit(self.read(X), y)
+        self.model.fit(self.read(X), y, weights)
         return self
 
     def read(self, X: pd.DataFrame) -> pd.DataFrame:

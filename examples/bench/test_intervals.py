@@ -15,34 +15,28 @@ import itertools
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import rel_entr, softmax
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from scipy.special import rel_entr
 
 from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedClassifier
 from bench import copulas
 from bench.copulas import Copula
 from bench.figures import Row, at_least, at_most, show
 from bench.frequencies import LEAST, Cells, CrossTable
-from bench.peers import InContext, codes_for, logistic, numbers_for
+from bench.interval_rivals import LEVELS, PEERS, RIVALS, STACK, Contestant, Said, ours
+from bench.peers import InContext, codes_for
 from bench.tables import split
 from bench.teachers import TEACHERS, Taught, probabilities, rows_of, taught
 from bench.truths import TRUTHS, Truth
 
-LEVELS: Final = (0.5, 0.8, 0.9)
 LEAST_HELD: Final = 0.88
 """Of truths, by intervals of 90 %."""
 ROWS: Final = 200
-REFITS: Final = 30
-DRAWS: Final = 200
 MISS: Final = 20
 """Price of a miss in the interval score of 90 %: 2 over the share that may lie outside."""
 TABLES: Final = (
@@ -73,141 +67,12 @@ NEW_ROWS: Final = 150
 SHARES: Final = (0.0, 0.3, 0.6, 0.8, 0.95)
 
 
-@dataclass(frozen=True)
-class Said:
-    """What a model says about new rows.
-
-    ``delivered`` is (obs, label). ``ends`` has the lower and upper ends at every level: (level, 2,
-    obs, label).
-    """
-
-    delivered: np.ndarray
-    ends: np.ndarray
-
-
-Ask = Callable[[pd.DataFrame], Said]
-Contestant = Callable[[pd.DataFrame, np.ndarray], Ask]
-"""Fits rows with labels, and is then asked about new ones."""
-
-
-def ours(make: Callable[..., Any], method: str, **options: object) -> Contestant:
-    """A classifier of this package, with intervals by draws of a method."""
-
-    def fit(X: pd.DataFrame, y: np.ndarray) -> Ask:
-        model = make(random_state=0).fit(X, y).refine(method, **options)
-
-        def ask(X_new: pd.DataFrame) -> Said:
-            told = [model.uncertainty(X_new, prob=level) for level in LEVELS]
-            ends = [[one["lower"].to_numpy(), one["upper"].to_numpy()] for one in told]
-            return Said(told[0]["probability"].to_numpy(), np.array(ends))
-
-        return ask
-
-    return fit
-
-
-def of_draws(point: np.ndarray, draws: np.ndarray) -> Said:
-    """Intervals between quantiles of draws."""
-    tails = [[(1 - level) / 2, (1 + level) / 2] for level in LEVELS]
-    return Said(point, np.quantile(draws, tails, axis=0))
-
-
-def bootstrapped(X: pd.DataFrame, y: np.ndarray) -> Ask:
-    """Logistic regression and its refits to rows drawn with replacement.
-
-    Its penalty is chosen once, with all rows.
-    """
-    rng, n_classes = np.random.default_rng(0), y.max() + 1
-    penalty = float(logistic(0).fit(X, y)[-1].C_)
-
-    def fitted(rows: np.ndarray) -> Callable[[pd.DataFrame], np.ndarray]:
-        chosen = LogisticRegression(C=penalty, max_iter=1000)
-        model = numbers_for(chosen).fit(X.iloc[rows], y[rows])
-        seen = np.unique(y[rows])
-        return lambda X_new: np.eye(n_classes)[seen].T @ model.predict_proba(X_new).T
-
-    def drawn() -> np.ndarray:
-        rows = rng.integers(y.size, size=y.size)
-        return drawn() if np.bincount(y[rows], minlength=n_classes).min() < 5 else rows
-
-    point, refits = fitted(np.arange(y.size)), [fitted(drawn()) for _ in range(REFITS)]
-    return lambda X_new: of_draws(point(X_new).T, np.array([one(X_new).T for one in refits]))
-
-
-def normal(prior_sd: float | None) -> Contestant:
-    """Logistic regression with normal weights; draws from the normal law around their mode.
-
-    Columns have unit scale. Flat priors make it maximum likelihood with the delta method; None: the
-    standard deviation is chosen by held-out log loss.
-    """
-
-    def fit(X: pd.DataFrame, y: np.ndarray) -> Ask:
-        variance = float(logistic(0).fit(X, y)[-1].C_) if prior_sd is None else prior_sd**2
-        model = numbers_for(LogisticRegression(C=variance, max_iter=5000)).fit(X, y)
-        columns, mode = model[:-1], model[-1]
-        weights = np.c_[mode.intercept_, mode.coef_]
-        cells = with_constant(columns.transform(X))
-        p = model.predict_proba(X)[:, -len(weights) :]
-        curvature = p[:, :, None] * (np.eye(len(weights)) - p[:, None])
-        information = np.einsum("ncd,ni,nj->cidj", curvature, cells, cells)
-        information = information.reshape(weights.size, weights.size)
-        covariance = np.linalg.pinv(information + np.eye(weights.size) / variance)
-        rng = np.random.default_rng(0)
-        draws = rng.multivariate_normal(weights.ravel(), covariance, DRAWS, method="eigh")
-
-        def ask(X_new: pd.DataFrame) -> Said:
-            new = with_constant(columns.transform(X_new))
-            eta = np.einsum("sci,ni->snc", draws.reshape(-1, *weights.shape), new)
-            if eta.shape[2] == 1:
-                eta = np.concatenate([np.zeros_like(eta), eta], axis=2)
-            return of_draws(model.predict_proba(X_new), softmax(eta, axis=2))
-
-        return ask
-
-    return fit
-
-
-def with_constant(cells: np.ndarray) -> np.ndarray:
-    """Cells behind a column of ones."""
-    return np.column_stack([np.ones(len(cells)), cells])
-
-
-def venn_abers(X: pd.DataFrame, y: np.ndarray) -> Ask:
-    """Venn-Abers predictors of two classes around a logistic regression, rows out of fold.
-
-    An interval is between the isotonic fits with the new row in the one class and in the other. It
-    has no level: it stands for all of them.
-    """
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    scores = cross_val_predict(logistic(0), X, y, cv=folds, method="predict_proba")[:, 1]
-    model = logistic(0).fit(X, y)
-
-    def isotonic(score: float, label: int) -> float:
-        curve = IsotonicRegression().fit(np.append(scores, score), np.append(y, label))
-        return float(curve.predict([score])[0])
-
-    def ask(X_new: pd.DataFrame) -> Said:
-        new = model.predict_proba(X_new)[:, 1]
-        low, high = np.array([[isotonic(one, label) for label in (0, 1)] for one in new]).T
-        p = high / (1 - low + high)
-        ends = np.stack([np.c_[1 - high, low], np.c_[1 - low, high]])
-        return Said(np.c_[1 - p, p], np.stack([ends] * len(LEVELS)))
-
-    return ask
-
-
 FREQUENCY_ROWS: Final = (100, 200, 400, 800)
 FREQUENCY_DRAWS: Final = 4
 ENOUGH: Final = 20
 """Rows of a cell whose frequency is taken for a probability: that of fewer is itself chance."""
 LEAST_OF_A_TABLE: Final = 0.75
 """Of the frequencies of such cells of every cross-table, by intervals of 90 %."""
-STACK: Final[dict[str, Contestant]] = {"stack": ours(StackedClassifier, "laplace")}
-PEERS: Final[dict[str, Contestant]] = {
-    "logistic regression, delta method": normal(100.0),
-    "logistic regression, bootstrap": bootstrapped,
-    "Bayesian logistic regression": normal(None),
-}
 CONTESTANTS: Final[dict[str, Contestant]] = (
     STACK
     | {
@@ -218,7 +83,8 @@ CONTESTANTS: Final[dict[str, Contestant]] = (
     | PEERS
 )
 
-OF_FREQUENCIES: Final = STACK | PEERS | {"Venn-Abers": venn_abers}
+RIVAL_ROWS: Final = 200
+"""Rows that rivals are fitted to, beside the stack."""
 
 
 def judge(said: Said, truth: np.ndarray) -> Row:
@@ -281,7 +147,7 @@ def by_frequency() -> Iterator[Row]:
         views = list(whole.cells())
         for n, draw in itertools.product(FREQUENCY_ROWS, range(FREQUENCY_DRAWS)):
             X, y = whole.drawn(n, np.random.default_rng([n, draw]))
-            for model, fit in OF_FREQUENCIES.items():
+            for model, fit in (STACK | (RIVALS if n == RIVAL_ROWS else {})).items():
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     ask = fit(X, y)
@@ -308,7 +174,8 @@ def test_intervals_by_frequency(data_folder: object) -> None:
     rows = pd.DataFrame(by_frequency())
     of_fit = rows.groupby(["table", "model", "rows", "draw", "hidden"], sort=False).mean()
     of_table = of_fit.groupby(["table", "model", "rows", "hidden"], sort=False).mean()
-    means = of_table.groupby(["model", "hidden"], sort=False).mean()
+    beside = of_table.xs(RIVAL_ROWS, level="rows")
+    means = beside.groupby(["model", "hidden"], sort=False).mean()
     columns = ["90%", "90%, 20 rows", "90%, by rows", "width", "error", "score"]
     show("intervals/frequencies", means[columns])
     stack = of_table.xs("stack", level="model")

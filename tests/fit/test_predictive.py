@@ -48,7 +48,7 @@ class Stretched(Stage):
 
     def on(self, seen: Seen) -> Step:
         def step(state: State, point: State, draws: Draws | None) -> State:
-            return replace(state, stretch=self.factor(seen.rows))
+            return replace(state, median_correction=self.factor(seen.rows))
 
         return step
 
@@ -158,7 +158,7 @@ def test_draws_are_laid_around_what_is_given_out_in_log_odds():
     )
 
 
-def test_the_median_of_draws_is_the_stretch_of_what_is_given_out():
+def test_the_median_of_draws_is_the_reported_one_times_its_correction():
     given = np.random.default_rng(3).dirichlet(np.ones(N_CLASSES), size=N_OBS)
     p = around(posterior(memory=1))
     p = replace(p, stages=(*p.stages, Stretched()))
@@ -305,13 +305,13 @@ def test_entropies_split_and_are_not_negative():
 
 
 @pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("way", ["averaged", "point", "centred", "stretched, with strays"])
+@pytest.mark.parametrize("way", ["averaged", "point", "centred", "corrected, with strays"])
 @pytest.mark.parametrize("log_ratio", [AS_TRAINED, MOVED], ids=["as trained", "moved"])
 def test_both_kinds_of_doubt_are_there_wherever_draws_are_not_certain(way, spread, log_ratio):
     """However far draws lie apart, and whatever is given out: the overlap of a row is not lost."""
     p = posterior(log_ratio=log_ratio, spread=spread)
     given = np.random.default_rng(3).dirichlet(np.full(N_CLASSES, 0.3), size=N_OBS)
-    if way == "stretched, with strays":
+    if way == "corrected, with strays":
         p = replace(p, stages=(*p.stages, Stretched()), strays=lambda: no_surprise(99))
     averaged, centred = way == "averaged", way not in ("averaged", "point")
     found = replace(p, is_centred=centred).summary(rows(), 0.9, None if averaged else given)

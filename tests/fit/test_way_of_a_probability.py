@@ -214,7 +214,8 @@ def test_parts_of_the_doubt_add_up_before_the_centre(way: str, bound: float) -> 
         log_p = walk.at(of.numbers.ravel()).log_p - walk.point.log_p
         return log_p[:, :, 0] - log_p[:, :, 1]
 
-    own = [name for name in chain.parts if name not in (names.BEFORE_LABELS, names.STRAY_LABELS)]
-    assert len(own) == 2 + (way == "updated")
+    before = names.BEFORE_LABELS, names.MISSING_CELLS
+    own = [name for name in chain.parts if name not in (*before, names.STRAY_LABELS)]
+    assert len(own) == 4 + (way == "updated")
     parts = sum(moves(chain.only(name)) for name in own)
     np.testing.assert_allclose(np.var(parts, axis=0), np.var(moves(chain), axis=0), rtol=bound)

@@ -89,8 +89,11 @@ class Decision:
 
 
 IN_DOUBT: Final = {
-    names.BEFORE_LABELS: "the error of the model, before any label speaks of it",
+    names.BEFORE_LABELS: "the error of the model for a complete row, before any label speaks of it",
+    names.MISSING_CELLS: "the same with the cells that are missing",
     names.LABELS_HELD_OUT: "the error of the model, given the labels held out",
+    names.INDUCING_POINTS: "rows unlike those from which this error is computed",
+    names.RARE_LEVELS: "how few rows have this combination of levels",
     names.OTHER_KINDS: "how far the model is from other kinds of models",
     names.CLASS_SHARES: "the class shares of training",
     names.UPDATE: "the update, which few rows have made",

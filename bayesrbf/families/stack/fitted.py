@@ -24,12 +24,13 @@ from bayesrbf.base.rows import (
     joined_rows,
 )
 from bayesrbf.families.stack.intervals import (
+    ErrorCoordinates,
     ErrorOfRows,
-    Places,
     PoolError,
     PoolErrorStage,
-    places_of,
+    error_coordinates,
     pool_error,
+    training_levels,
 )
 from bayesrbf.families.stack.members import (
     EM_ITERATIONS,
@@ -168,19 +169,20 @@ class FittedStack(FittedModel):
         pool, *emptier = fit_pools(self.held, power)
         return replace(self, pool=pool, emptier=tuple(emptier))
 
-    def error(self, n_draws: int, seed: int) -> PoolErrorStage:
+    def error(self, n_draws: int, seed: int, rows: Observations) -> PoolErrorStage:
         """The stage that moves draws by the error of the pool."""
-        return PoolErrorStage(cache(partial(self.pool_error, n_draws, seed)))
+        return PoolErrorStage(cache(partial(self.pool_error, n_draws, seed, rows)))
 
-    def places(
+    def error_coordinates(
         self,
         values: Float[np.ndarray, "row member label"],
         hidden: Float[np.ndarray, " row"],
         report: Callable[[np.ndarray], np.ndarray] = lambda log_q: log_q,
-    ) -> tuple[list[Places], Float[np.ndarray, "row label"]]:
-        """Where rows stand for the error of every class, and the reported log probabilities.
+    ) -> tuple[list[ErrorCoordinates], Float[np.ndarray, "row label"]]:
+        """Coordinates of rows for the error of every class, and reported log probabilities.
 
-        ``values`` are what members say of the rows; ``report`` makes what is reported of the pool.
+        ``values`` are log probabilities by the members; ``report`` maps those of the pool to the
+        reported ones.
         """
         at_point = self.pool_posterior.of_rows(hidden, self.fitted_point)
         members = at_point.members(values)
@@ -189,10 +191,10 @@ class FittedStack(FittedModel):
         known = (hidden < 1) | (self.held.masked is None)
         kinds = self.kinds, self.pool.weights
         log_p = report(pool)
-        return places_of(members, np.exp(pool), np.exp(log_p), hidden, known, *kinds), log_p
+        return error_coordinates(members, np.exp(pool), np.exp(log_p), hidden, known, *kinds), log_p
 
-    def pool_error(self, n_draws: int, seed: int) -> PoolError:
-        """The error of the pool, given the labels of the rows held out."""
+    def pool_error(self, n_draws: int, seed: int, rows: Observations) -> PoolError:
+        """The error of the pool, given the labels of the rows held out and the training rows."""
         held = self.held
         values, hidden, weights = held.values, self.held.hidden, held.weights
         if held.units is not None:  # rows of one unit say the same
@@ -207,11 +209,11 @@ class FittedStack(FittedModel):
             # Of a cell that the package hides nobody knows whether it was measured.
             return np.concatenate([self.reported_held_out(log_q[:n]), log_q[n:]])
 
-        places, log_p = self.places(values, hidden, report)
+        coordinates, log_p = self.error_coordinates(values, hidden, report)
         q = np.exp(log_p)
         information = weights[:, None] * q * (1 - q)
         information[:, held.never_held_out] = 0
-        return pool_error(places, information, n_draws, seed)
+        return pool_error(coordinates, information, n, training_levels(rows), n_draws, seed)
 
     def strays(self) -> StrayLabels:
         """Stray labels by the labels of held-out rows and the pool's probabilities of these."""
@@ -433,11 +435,12 @@ class SeenByPool:
         """The error of the pool; of rows held out, given the other labels."""
         if self.held is None:
             report = partial(self.pool.reported, rows=self.rows)
-            return error.at(self.pool.places(self.values, self.hidden, report)[0])
+            coordinates, _ = self.pool.error_coordinates(self.values, self.hidden, report)
+            return error.at(coordinates, self.rows.codes)
         held = self.pool.held
         copies = 0 if held.masked is None else held.masked.shape[1]
         of_copies = self.pool.n_scored + self.held[:, None] * copies + np.arange(copies)
-        return error.left_out(np.column_stack([self.held, of_copies]))
+        return error.left_out(np.column_stack([self.held, of_copies]), self.rows.codes)
 
     @cached_property
     def log_p(self) -> Float[np.ndarray, "obs label"]:

@@ -60,10 +60,10 @@ class ModelDoubt:
         """Stray labels by the rows held out."""
         return self.pool.strays()
 
-    def error(self, n_draws: int, seed: int) -> ModelUncertainty:
+    def error(self, n_draws: int, seed: int, rows: Observations) -> ModelUncertainty:
         """The stage that moves draws by the error of the pool, and towards it."""
         towards = np.random.default_rng([seed, 4]).standard_normal(n_draws)
-        error = cache(partial(self.pool.pool_error, n_draws, seed))
+        error = cache(partial(self.pool.pool_error, n_draws, seed, rows))
         return ModelUncertainty(self.pool, error, towards)
 
     def held_out(self, log_p: Float[np.ndarray, "obs label"], n_draws: int) -> GivenSource:
@@ -125,8 +125,8 @@ class ModelUncertainty(Stage):
 
     @property
     def parts(self) -> dict[str, Stage]:
-        """The error before and after the labels held out, and the distance from the pool."""
-        named = names.BEFORE_LABELS, names.LABELS_HELD_OUT, names.OTHER_KINDS
+        """The error before any label, what is left of it, and the distance from the pool."""
+        named = *names.PARTS_OF_ERROR, names.OTHER_KINDS
         return {name: replace(self, part=name) for name in named}
 
     def on(self, seen: Seen) -> Step:
@@ -141,16 +141,18 @@ class ModelUncertainty(Stage):
             labels_near = error.labels_near(np.exp(log_p))
             disputed = np.maximum(log_p, LEAST_DISPUTED_LOG)
             apart = np.maximum(by_pool.log_p, LEAST_DISPUTED_LOG) - disputed
-            error = error.before_labels if self.part == names.BEFORE_LABELS else error
-            # Draws around the pool lie around the median of all, which the error moves out.
-            stretch = error.stretch(np.exp(log_p)) * disputed_share(log_p)
+            error = error.only(self.part) if self.part in names.PARTS_OF_ERROR else error
+            # Draws around the pool do not change the median.
+            correction = error.median_correction(np.exp(log_p)) * disputed_share(log_p)
             moves = np.zeros((draws.size, *log_p.shape))
             if self.part != names.OTHER_KINDS:
                 moves += error.draws(draws)
             if self.part in ("", names.OTHER_KINDS):
                 moves += self.towards[draws, None, None] * apart
             moved = log_softmax(disputed + moves, axis=-1)
-            return replace(state, log_p=moved, stretch=stretch, labels_near=labels_near)
+            return replace(
+                state, log_p=moved, median_correction=correction, labels_near=labels_near
+            )
 
         return step
 

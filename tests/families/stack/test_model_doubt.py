@@ -181,8 +181,8 @@ def test_draws_are_moved_by_the_error_of_the_pool_and_towards_it(
     last = [isinstance(one, ModelUncertainty) for one in fit.doubted.stages].index(True)
     walk = replace(fit.doubted, stages=fit.doubted.stages[: last + 1]).on(rows)
     values = doubt.pool.members.log_probabilities(rows)
-    places, pool = doubt.pool.places(values, doubt.pool.hidden_share(rows))
-    error = doubt.pool.pool_error(n_draws, fit.table.seed).at(places)
+    coordinates, pool = doubt.pool.error_coordinates(values, doubt.pool.hidden_share(rows))
+    error = doubt.pool.pool_error(n_draws, fit.table.seed, fit.rows).at(coordinates, rows.codes)
     point, pool = (
         np.maximum(p, np.log(LEAST_DISPUTED_PROBABILITY))
         for p in (fit.class_log_probabilities(rows), pool)
@@ -197,7 +197,7 @@ def test_draws_are_moved_by_the_error_of_the_pool_and_towards_it(
 def of_pool(fit: Any, rows: Observations) -> tuple[np.ndarray, ErrorOfRows]:
     """Log probabilities of the pool less those of the classifier, and its error."""
     seen, n_draws = SeenByPool(fit.doubt.pool, rows), fit.doubted.n_draws
-    error = seen.error_under(fit.doubt.pool.pool_error(n_draws, fit.table.seed))
+    error = seen.error_under(fit.doubt.pool.pool_error(n_draws, fit.table.seed, fit.rows))
     return seen.log_p - fit.class_log_probabilities(rows), error
 
 

@@ -36,11 +36,15 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     density = stack.companion.log_density(rows)
     np.testing.assert_array_equal(said.log_density, np.tile(density, (len(numbers), 1)))
     values, hidden = stack.members.log_probabilities(rows), stack.hidden_share(rows)
-    places, pool = stack.places(values, hidden, lambda log_q: stack.reported(log_q, rows))
-    error = stack.pool_error(len(numbers), model.seed_).at(places)
+    coordinates, pool = stack.error_coordinates(
+        values, hidden, lambda log_q: stack.reported(log_q, rows)
+    )
+    error = stack.pool_error(len(numbers), model.seed_, model.fitted_.rows).at(
+        coordinates, rows.codes
+    )
     for number in numbers:
         own = [
-            one @ np.append(z[: one.shape[1] - 1], z[-1])
+            one @ np.append(z[: one.shape[1] - 2], z[-2:])
             for one, z in zip(error.coefficients, error.numbers[number], strict=True)
         ]
         expected = log_softmax(pool + np.stack(own, axis=1) / np.sqrt(2), axis=1)
