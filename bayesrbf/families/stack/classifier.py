@@ -145,6 +145,7 @@ class StackedClassifier(Classifier):
     laplace_evidence    as laplace, l2 = 1/30, rates by evidence                      half ranks
     gaussian_loo        kernel network, Gaussian, l2 = 1/100, rates by leave-one-out  half ranks
     gaussian_loo_levels as gaussian_loo, reals of 3 to 12 values as categories        half ranks
+    linear              multinomial logistic regression, l2 by its evidence           half ranks
     normal              one Gaussian a class, one covariance for all                  Yeo-Johnson
     mixture             three Gaussians a class, full covariances                     Yeo-Johnson
     normal_blend        as normal, by the blend log p(y|x) + 0.3 log p(x)             Yeo-Johnson

@@ -43,7 +43,7 @@ from bayesrbf.families.kernel_network.fitted import (
     hidden_layer,
     shared_prior,
 )
-from bayesrbf.families.kernel_network.kernels import CellMoments
+from bayesrbf.families.kernel_network.kernels import CellMoments, Kernel
 from bayesrbf.families.kernel_network.rates import RateSearch
 from bayesrbf.families.stack.posterior import bounded_log_probabilities
 from bayesrbf.families.stack.trees import (
@@ -252,17 +252,20 @@ N_BASIS = 250
 class KernelMember:
     """Recipe of a kernel network."""
 
-    kernel: Literal["laplace", "gaussian"]
+    kernel: Kernel
     relevance: float
     """Shrinkage of columns that tell nothing, from 0 to 1."""
-    l2: float
+    l2: float | Literal["evidence"]
+    """Precision of the output weights, or how it is found."""
     rates: Rates = "fixed"
     scale: float = 1.0
     shape: Shape = "half_rank"
     """Map of the real columns."""
 
-    kind: ClassVar = "kernel network"
-    """Members of one kind err together."""
+    @property
+    def kind(self) -> str:
+        """Members of one kind err together."""
+        return "linear" if self.kernel == "linear" else "kernel network"
 
     def rows_of(self, training: SharedTraining) -> SharedTraining:
         """The training rows that it is fitted to: some where they are many."""
@@ -359,6 +362,7 @@ MEMBERS: Final[Mapping[str, Member]] = {
     "laplace_evidence": KernelMember("laplace", 0.8, 1 / 30, "evidence"),
     "gaussian_loo": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out"),
     "gaussian_loo_levels": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out", shape="values"),
+    "linear": KernelMember("linear", 0.0, "evidence"),
     "normal": MixtureMember(1, True, _LIKELIHOOD),
     "mixture": MixtureMember(3, False, _LIKELIHOOD),
     "normal_blend": MixtureMember(1, True, _BLEND),
