@@ -41,7 +41,7 @@ class PriorSensitivity:
     @property
     def change(self) -> Float[np.ndarray, " obs"]:
         """Largest change of a class probability of every row."""
-        return change_of(self.probabilities)
+        return np.abs(self.probabilities - self.probabilities[1]).max(axis=(0, 2))
 
     @property
     def matters(self) -> bool:
@@ -57,7 +57,7 @@ class PriorSensitivity:
             f"({how}): {self.change.max(initial=0):.3g}; psense is {self.psense:.3g}. "
         )
         if self.scaled is not None:
-            change = change_of(self.scaled).max(initial=0)
+            change = replace(self, probabilities=self.scaled).change.max(initial=0)
             text += f"Rates are as fitted; at half and twice the scale it is {change:.3g}. "
         if not self.matters:
             return f"{text}At most {NOTABLE} is asked for, or a psense of {SENSITIVE}."
@@ -65,11 +65,6 @@ class PriorSensitivity:
             f"{text}The prior has a part in the rows that change most: label more rows like them, "
             "or state a prior that you can defend."
         )
-
-
-def change_of(moved: Float[np.ndarray, "three obs label"]) -> Float[np.ndarray, " obs"]:
-    """Largest change of a class probability of every row, from what is in the middle."""
-    return np.abs(moved - moved[1]).max(axis=(0, 2))
 
 
 def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorSensitivity:

@@ -115,7 +115,8 @@ def component_covariances(
 ) -> Float[np.ndarray, "component feature feature"]:
     """Covariance matrix of every component, in the units of the point."""
     law = laws_of(specification).reals
-    return law.by_component(law.covariances(parameters.precisions_cholesky))
+    covariances = law.matrices.covariances(parameters.precisions_cholesky)
+    return law.by_component(law.matrices.whole(covariances))
 
 
 def joint_weights(

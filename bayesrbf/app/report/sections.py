@@ -144,10 +144,6 @@ GIVEN: Final[Mapping[str, str]] = {
 }
 
 
-MOST_WEIGHED = 2000
-"""Most rows whose probabilities are asked for under other priors."""
-
-
 def read_diagnostics(
     refined: Any, findings: tuple[Finding, ...], heard: tuple[str, ...]
 ) -> Diagnostics:
@@ -172,7 +168,7 @@ def read_diagnostics(
     )
     fit = refined.fitted_
     if not fit.__lacks__("prior"):
-        some = fit.rows.take(slice(None, None, -(-fit.rows.n_obs // MOST_WEIGHED)))
+        some = fit.rows.take(slice(None, None, -(-fit.rows.n_obs // 2000)))  # as rows left out
         status += (f"Prior: {prior_sensitivity(fit, some).message}",)
     by_error = refined.model_.pools
     return Diagnostics(status, findings, tuple(variables), heard, draws is not None, by_error)
