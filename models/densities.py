@@ -328,9 +328,10 @@ def _declare_weights(
         )
     if n_classes == 1:
         return parts[0]
-    if specification.n_components == n_classes:  # nothing of it is unknown
-        return pt.ones(n_classes)
-    return pm.Deterministic(names.WEIGHTS, pt.concatenate(parts), dims=names.COMPONENT)
+    weights = pt.concatenate(parts)
+    if np.bincount(specification.component_class).min() == 1:  # whose weight is 1 in every draw
+        return weights
+    return pm.Deterministic(names.WEIGHTS, weights, dims=names.COMPONENT)
 
 
 def declare_normals(

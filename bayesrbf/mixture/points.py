@@ -53,13 +53,13 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
 def deterministic_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
     """Deterministic variables, reported beside the free ones.
 
-    That is ``weights`` where the classes have simplices of their own, of which one has several
-    components, and ``covariances`` where there are real columns: diagonals where no other entry
-    varies, so that no figure of draws is of a constant.
+    That is ``weights`` where several classes have simplices of their own, and ``covariances``
+    where there are real columns: diagonals where no other entry varies. No number is the same in
+    all draws, as the weight of a class's only component is.
     """
     variables: list[Variable] = []
     k, d = specification.n_components, specification.n_features
-    if 1 < specification.n_classes < k:
+    if specification.n_classes > 1 and np.bincount(specification.component_class).min() > 1:
         variables.append(Variable(names.WEIGHTS, (names.COMPONENT,), (k,), "identity"))
     if d:
         axes = (names.FEATURE, names.FEATURE_BIS)[: 1 if specification.independent else 2]
