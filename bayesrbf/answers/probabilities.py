@@ -54,6 +54,8 @@ def prior_sensitivity(fit: Fit, X: object) -> xr.Dataset:
         names.PROBABILITY: (dims, found.probabilities),
         "change": ((names.OBS,), found.change),
     }
+    if found.scaled is not None:
+        variables["probability_at_scale"] = dims, found.scaled
     coords = {"prior": ["half", "as it is", "twice"]}
     result = dataset_of(variables, coords | {names.OBS: rows.names, names.LABEL: fit.classes})
     attributes = {"psense": found.psense, "refitted": int(found.refitted)}

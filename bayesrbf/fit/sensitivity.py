@@ -14,6 +14,7 @@ from bayesrbf.fit.chain import AtCentre, Chain
 from bayesrbf.inference.draws import PARETO_K, SMALLEST, Draws, pareto_smooth
 
 if TYPE_CHECKING:
+    from bayesrbf.fit.model import FittedModel
     from bayesrbf.fit.table import FittedTable
 
 POWERS: Final = (0.5, 1.0, 2.0)
@@ -34,12 +35,13 @@ class PriorSensitivity:
     among its weights and temperatures. NaN of fewer than 25 draws."""
     refitted: bool
     """Whether the mode was found again; otherwise the draws have importance weights."""
+    scaled: Float[np.ndarray, "scale obs label"] | None = None
+    """The same at half and twice a scale that the draws take as given, where there is one."""
 
     @property
     def change(self) -> Float[np.ndarray, " obs"]:
         """Largest change of a class probability of every row."""
-        moved = np.abs(self.probabilities - self.probabilities[1])
-        return moved.max(axis=(0, 2))
+        return np.abs(self.probabilities - self.probabilities[1]).max(axis=(0, 2))
 
     @property
     def matters(self) -> bool:
@@ -54,6 +56,9 @@ class PriorSensitivity:
             "Largest change of a class probability under half and twice the log prior "
             f"({how}): {self.change.max(initial=0):.3g}; psense is {self.psense:.3g}. "
         )
+        if self.scaled is not None:
+            change = replace(self, probabilities=self.scaled).change.max(initial=0)
+            text += f"Rates are as fitted; at half and twice the scale it is {change:.3g}. "
         if not self.matters:
             return f"{text}At most {NOTABLE} is asked for, or a psense of {SENSITIVE}."
         return (
@@ -74,15 +79,17 @@ def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorS
     """
     from bayesrbf.fit.trees import to_datatree
 
+    def points(models: list[FittedModel]) -> Float[np.ndarray, "model obs label"]:
+        return np.exp([fit.replaced(model=model).chain.point(cells) for model in models])
+
     draws = fit.draws
     assert draws is not None  # what asks requires draws
     kept = slice(None, None, -(-draws.n_draws // MOST_DRAWS))
     stats = {"lp": draws.stats["lp"][:, kept]}
     tree = to_datatree(fit.log_posterior, replace(draws, theta=draws.theta[:, kept], stats=stats))
     if fit.model.pools:
-        models = [fit.model.at_prior_power(power) for power in POWERS]
-        log_p = [fit.replaced(model=model).chain.point(cells) for model in models]
-        return PriorSensitivity(np.exp(log_p), _psense(tree), refitted=True)
+        moved = points([fit.model.at_prior_power(power) for power in POWERS])
+        return PriorSensitivity(moved, _psense(tree), refitted=True)
     evaluated = tree[names.LOG_PRIOR][names.DRAW].to_numpy()
     log_prior = tree[names.LOG_PRIOR][names.LOG_PRIOR].to_numpy()
     chain = _certain(fit.chain)
@@ -99,7 +106,9 @@ def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorS
         names.POSTERIOR: {names.PROBABILITY: p[..., row, label]},
         names.LOG_PRIOR: {names.LOG_PRIOR: log_prior},
     }
-    return PriorSensitivity(moved, _psense(groups), refitted)
+    half, twice = (fit.model.at_scale(scale, fit.rows) for scale in (0.5, 2.0))
+    given = None if half is fit.model else points([half, fit.model, twice])
+    return PriorSensitivity(moved, _psense(groups), refitted, given)
 
 
 def _psense(groups: Any) -> float:

@@ -126,6 +126,20 @@ def test_where_it_makes_no_sense_it_is_refused_by_name():
         assert "log_prior" not in model.posterior_
 
 
+def test_a_kernel_network_is_fitted_again_at_half_and_twice_its_scale():
+    def network(scale: float) -> KernelNetworkClassifier:
+        return KernelNetworkClassifier(scale=scale, calibrate=False, random_state=0).fit(X, Y)
+
+    found = network(1.0).refine("laplace", draws=30, random_state=0).prior_sensitivity(NEW)
+    told = found["probability_at_scale"]
+    for one, scale in zip(told, POWERS, strict=True):
+        np.testing.assert_allclose(one, network(scale).predict_proba(NEW), atol=1e-9)
+    change = float(np.abs(told - told[1]).max())
+    assert f"at half and twice the scale it is {change:.3g}." in found.attrs["message"]
+    mixture = blend().fit(X, Y).refine("laplace", draws=30, random_state=0)
+    assert "probability_at_scale" not in mixture.prior_sensitivity(NEW)
+
+
 def test_a_kernel_network_is_asked_at_its_rates(monkeypatch):
     fit = KernelNetworkClassifier(calibrate=False, random_state=0).fit(X, Y).fitted_
     own = fit.log_posterior
