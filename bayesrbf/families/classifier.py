@@ -321,9 +321,10 @@ class Classifier(ClassifierMixin, Estimator):
         xarray.Dataset
             ``probability`` over prior (``half``, ``as it is``, ``twice``), obs and label, and the
             largest ``change`` of every row; of a kernel network also ``probability_at_scale`` in
-            the same order. Attributes are ``psense``, ArviZ's sensitivity of the probability that
-            moves most (above .05 the prior tells much), ``refitted``, 1 where the mode was found
-            again, and ``message``, which says whether the prior has a part.
+            the same order, and of a stack ``lower`` and ``upper``, ends of 90 % intervals.
+            Attributes are ``psense``, ArviZ's sensitivity of the probability that moves most
+            (above .05 the prior tells much), ``refitted``, 1 where the mode was found again, and
+            ``message``, which says whether the prior has a part.
 
         Raises
         ------

@@ -37,6 +37,8 @@ class PriorSensitivity:
     """Whether the mode was found again; otherwise the draws have importance weights."""
     scaled: Float[np.ndarray, "scale obs label"] | None = None
     """The same at half and twice a scale that the draws take as given, where there is one."""
+    ends: Float[np.ndarray, "power end obs label"] | None = None
+    """Of a stack, ends of 90 % intervals under the powers of the prior of the pool's error."""
 
     @property
     def change(self) -> Float[np.ndarray, " obs"]:
@@ -59,6 +61,9 @@ class PriorSensitivity:
         if self.scaled is not None:
             change = replace(self, probabilities=self.scaled).change.max(initial=0)
             text += f"Rates are as fitted; at half and twice the scale it is {change:.3g}. "
+        if self.ends is not None:
+            change = np.abs(self.ends - self.ends[1]).max(initial=0)
+            text += f"Ends of 90 % intervals move by at most {change:.3g}. "
         if not self.matters:
             return f"{text}At most {NOTABLE} is asked for, or a psense of {SENSITIVE}."
         return (
@@ -72,7 +77,8 @@ def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorS
 
     Draws weigh :math:`p(\theta)^{a - 1}` where these weights have a light tail. Elsewhere the mode
     under :math:`p(\theta)^a` is found from the fitted point: it is that of rows that weigh 1 / a as
-    much under the prior as it is. A stack is fitted again.
+    much under the prior as it is. A stack is fitted again, and the prior variances of its pool's
+    error are divided by a.
 
     See Kallioinen, Paananen, Buerkner, Vehtari (2024), Detecting and diagnosing prior and
     likelihood sensitivity with power-scaling, Statistics and Computing 34.
@@ -89,7 +95,8 @@ def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorS
     tree = to_datatree(fit.log_posterior, replace(draws, theta=draws.theta[:, kept], stats=stats))
     if fit.model.pools:
         moved = points([fit.model.at_prior_power(power) for power in POWERS])
-        return PriorSensitivity(moved, _psense(tree), refitted=True)
+        ends = np.array([_ends(fit.chain, power, cells) for power in POWERS])
+        return PriorSensitivity(moved, _psense(tree), refitted=True, ends=ends)
     evaluated = tree[names.LOG_PRIOR][names.DRAW].to_numpy()
     log_prior = tree[names.LOG_PRIOR][names.LOG_PRIOR].to_numpy()
     chain = _certain(fit.chain)
@@ -122,6 +129,15 @@ def _psense(groups: Any) -> float:
         return float("nan")
     found = psense(tree, group="prior").data_vars.values()
     return float(max(np.nanmax(one.to_numpy()) for one in found))
+
+
+def _ends(
+    chain: Chain, power: float, cells: Observations
+) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
+    """Ends of 90 % intervals under a power of the prior of the pool's error."""
+    stages = tuple(stage.at_prior_power(power) for stage in chain.stages)
+    summary = replace(chain, stages=stages).summary(cells, 0.9)
+    return summary.lower, summary.upper
 
 
 def _certain(chain: Chain) -> Chain:
