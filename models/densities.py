@@ -328,9 +328,10 @@ def _declare_weights(
         )
     if n_classes == 1:
         return parts[0]
-    if specification.n_components == n_classes:  # nothing of it is unknown
-        return pt.ones(n_classes)
-    return pm.Deterministic(names.WEIGHTS, pt.concatenate(parts), dims=names.COMPONENT)
+    weights = pt.concatenate(parts)
+    if np.bincount(specification.component_class).min() == 1:  # whose weight is 1 in every draw
+        return weights
+    return pm.Deterministic(names.WEIGHTS, weights, dims=names.COMPONENT)
 
 
 def declare_normals(
@@ -345,9 +346,13 @@ def declare_normals(
     counts = hyperparameters.degrees_of_freedom + specification.group_sizes
     base = np.sqrt(np.reshape(counts, (*shape, 1, 1))) * hyperparameters.scale[:, None]
     root = pt.linalg.inv(declared.factor / base).mT
-    covariances = pm.Deterministic(
-        names.COVARIANCES, root @ root.mT, dims=(*dims, names.FEATURE, names.FEATURE_BIS)
-    )
+    covariances, axes = root @ root.mT, (*dims, names.FEATURE, names.FEATURE_BIS)
+    if specification.independent:
+        variances = pt.diagonal(covariances, axis1=-2, axis2=-1)
+        variances = pm.Deterministic(names.COVARIANCES, variances, dims=axes[:-1])
+        covariances = variances[..., None] * np.eye(d)
+    else:
+        covariances = pm.Deterministic(names.COVARIANCES, covariances, dims=axes)
     grouped = covariances if dims else covariances[None]
     # As cov, not as tau: PyMC's density of a precision takes no batch of matrices.
     means = pm.MvNormal.dist(

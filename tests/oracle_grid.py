@@ -143,7 +143,8 @@ def conditions(target: MixtureLogPosterior, theta: np.ndarray) -> float:
     law = laws_of(target.specification).reals
     if not target.specification.n_features:
         return 1.0
-    return float(np.linalg.cond(law.covariances(law.factors(values, target.points.standard))).max())
+    covariances = law.matrices.covariances(law.factors(values, target.points.standard))
+    return float(np.linalg.cond(law.matrices.whole(covariances)).max())
 
 
 POINTS: dict[str, Callable[[float], dict[str, float]]] = {

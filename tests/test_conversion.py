@@ -34,7 +34,6 @@ def tree(target: Mixture, draws: Draws) -> xr.DataTree:
             "obs": np.arange(60) + 100,
             "elsewhere": [1, 2, 3],
         },
-        attrs={"seed": 0},
         observed={"x": (("obs", "column"), target.rows[:, None])},
         constant={
             "row_weight": (("obs",), np.ones(60)),
@@ -88,16 +87,11 @@ def test_log_likelihood_is_unweighted_and_by_row(tree, target, draws):
     np.testing.assert_allclose(values[2, 3], target.pointwise(draws.theta[2, 3]), rtol=1e-10)
 
 
-def test_log_likelihood_can_be_left_out(target, draws):
-    assert "log_likelihood" not in to_datatree(target, draws, log_likelihood=False).children
-
-
 def test_attributes_are_text_and_numbers(tree):
     for node in tree.subtree:
         assert all(type(value) in (str, int, float) for value in node.attrs.values())
     assert tree.attrs["inference"] == "laplace"
     assert tree.attrs["point_estimate"] == 0
-    assert tree.attrs["seed"] == 0
     assert "pareto_k" in tree["posterior"].attrs
 
 

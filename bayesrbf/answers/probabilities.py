@@ -54,6 +54,10 @@ def prior_sensitivity(fit: Fit, X: object) -> xr.Dataset:
         names.PROBABILITY: (dims, found.probabilities),
         "change": ((names.OBS,), found.change),
     }
+    if found.scaled is not None:
+        variables["probability_at_scale"] = dims, found.scaled
+    if found.ends is not None:
+        variables |= {"lower": (dims, found.ends[:, 0]), "upper": (dims, found.ends[:, 1])}
     coords = {"prior": ["half", "as it is", "twice"]}
     result = dataset_of(variables, coords | {names.OBS: rows.names, names.LABEL: fit.classes})
     attributes = {"psense": found.psense, "refitted": int(found.refitted)}

@@ -309,6 +309,7 @@ class Classifier(ClassifierMixin, Estimator):
         By importance weights of the draws where these have a light tail; else the mode is found
         again. The weights and temperatures of a stack are fitted again. Rates of kernel networks
         and precisions of sparse mixtures stay as fitted, so that the changes are too small there.
+        A kernel network is fitted again at half and twice its scale, too.
 
         Parameters
         ----------
@@ -319,9 +320,11 @@ class Classifier(ClassifierMixin, Estimator):
         -------
         xarray.Dataset
             ``probability`` over prior (``half``, ``as it is``, ``twice``), obs and label, and the
-            largest ``change`` of every row. Attributes are ``psense``, ArviZ's sensitivity of the
-            probability that moves most (above .05 the prior tells much), ``refitted``, 1 where the
-            mode was found again, and ``message``, which says whether the prior has a part.
+            largest ``change`` of every row; of a kernel network also ``probability_at_scale`` in
+            the same order, and of a stack ``lower`` and ``upper``, ends of 90 % intervals.
+            Attributes are ``psense``, ArviZ's sensitivity of the probability that moves most
+            (above .05 the prior tells much), ``refitted``, 1 where the mode was found again, and
+            ``message``, which says whether the prior has a part.
 
         Raises
         ------

@@ -91,6 +91,10 @@ class Stage(ABC):
         """The stage with one part of its doubt each, by name."""
         return {self.name: self} if self.name else {}
 
+    def at_prior_power(self, power: float) -> Stage:
+        """The stage with the prior of its doubt raised to a power, where it has one."""
+        return self
+
 
 @dataclass(frozen=True)
 class AtCentre(Stage):

@@ -206,6 +206,10 @@ class FittedModel(ABC):
         """The model fitted again, of a pool, its prior raised to a power."""
         return self
 
+    def at_scale(self, scale: float, rows: Observations) -> FittedModel:
+        """The model fitted again with the scale multiplied that its draws take as given, if any."""
+        return self
+
     def error(self, n_draws: int, seed: int, rows: Observations) -> Stage | None:
         """The stage that moves draws by its error, of a pool; ``rows`` are those of training."""
         return None

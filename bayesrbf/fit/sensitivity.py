@@ -14,6 +14,7 @@ from bayesrbf.fit.chain import AtCentre, Chain
 from bayesrbf.inference.draws import PARETO_K, SMALLEST, Draws, pareto_smooth
 
 if TYPE_CHECKING:
+    from bayesrbf.fit.model import FittedModel
     from bayesrbf.fit.table import FittedTable
 
 POWERS: Final = (0.5, 1.0, 2.0)
@@ -34,12 +35,15 @@ class PriorSensitivity:
     among its weights and temperatures. NaN of fewer than 25 draws."""
     refitted: bool
     """Whether the mode was found again; otherwise the draws have importance weights."""
+    scaled: Float[np.ndarray, "scale obs label"] | None = None
+    """The same at half and twice a scale that the draws take as given, where there is one."""
+    ends: Float[np.ndarray, "power end obs label"] | None = None
+    """Of a stack, ends of 90 % intervals under the powers of the prior of the pool's error."""
 
     @property
     def change(self) -> Float[np.ndarray, " obs"]:
         """Largest change of a class probability of every row."""
-        moved = np.abs(self.probabilities - self.probabilities[1])
-        return moved.max(axis=(0, 2))
+        return np.abs(self.probabilities - self.probabilities[1]).max(axis=(0, 2))
 
     @property
     def matters(self) -> bool:
@@ -54,6 +58,12 @@ class PriorSensitivity:
             "Largest change of a class probability under half and twice the log prior "
             f"({how}): {self.change.max(initial=0):.3g}; psense is {self.psense:.3g}. "
         )
+        if self.scaled is not None:
+            change = replace(self, probabilities=self.scaled).change.max(initial=0)
+            text += f"Rates are as fitted; at half and twice the scale it is {change:.3g}. "
+        if self.ends is not None:
+            change = np.abs(self.ends - self.ends[1]).max(initial=0)
+            text += f"Ends of 90 % intervals move by at most {change:.3g}. "
         if not self.matters:
             return f"{text}At most {NOTABLE} is asked for, or a psense of {SENSITIVE}."
         return (
@@ -67,12 +77,16 @@ def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorS
 
     Draws weigh :math:`p(\theta)^{a - 1}` where these weights have a light tail. Elsewhere the mode
     under :math:`p(\theta)^a` is found from the fitted point: it is that of rows that weigh 1 / a as
-    much under the prior as it is. A stack is fitted again.
+    much under the prior as it is. A stack is fitted again, and the prior variances of its pool's
+    error are divided by a.
 
     See Kallioinen, Paananen, Buerkner, Vehtari (2024), Detecting and diagnosing prior and
     likelihood sensitivity with power-scaling, Statistics and Computing 34.
     """
     from bayesrbf.fit.trees import to_datatree
+
+    def points(models: list[FittedModel]) -> Float[np.ndarray, "model obs label"]:
+        return np.exp([fit.replaced(model=model).chain.point(cells) for model in models])
 
     draws = fit.draws
     assert draws is not None  # what asks requires draws
@@ -80,9 +94,9 @@ def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorS
     stats = {"lp": draws.stats["lp"][:, kept]}
     tree = to_datatree(fit.log_posterior, replace(draws, theta=draws.theta[:, kept], stats=stats))
     if fit.model.pools:
-        models = [fit.model.at_prior_power(power) for power in POWERS]
-        log_p = [fit.replaced(model=model).chain.point(cells) for model in models]
-        return PriorSensitivity(np.exp(log_p), _psense(tree), refitted=True)
+        moved = points([fit.model.at_prior_power(power) for power in POWERS])
+        ends = np.array([_ends(fit.chain, power, cells) for power in POWERS])
+        return PriorSensitivity(moved, _psense(tree), refitted=True, ends=ends)
     evaluated = tree[names.LOG_PRIOR][names.DRAW].to_numpy()
     log_prior = tree[names.LOG_PRIOR][names.LOG_PRIOR].to_numpy()
     chain = _certain(fit.chain)
@@ -99,7 +113,9 @@ def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorS
         names.POSTERIOR: {names.PROBABILITY: p[..., row, label]},
         names.LOG_PRIOR: {names.LOG_PRIOR: log_prior},
     }
-    return PriorSensitivity(moved, _psense(groups), refitted)
+    half, twice = (fit.model.at_scale(scale, fit.rows) for scale in (0.5, 2.0))
+    given = None if half is fit.model else points([half, fit.model, twice])
+    return PriorSensitivity(moved, _psense(groups), refitted, given)
 
 
 def _psense(groups: Any) -> float:
@@ -113,6 +129,15 @@ def _psense(groups: Any) -> float:
         return float("nan")
     found = psense(tree, group="prior").data_vars.values()
     return float(max(np.nanmax(one.to_numpy()) for one in found))
+
+
+def _ends(
+    chain: Chain, power: float, cells: Observations
+) -> tuple[Float[np.ndarray, "obs label"], Float[np.ndarray, "obs label"]]:
+    """Ends of 90 % intervals under a power of the prior of the pool's error."""
+    stages = tuple(stage.at_prior_power(power) for stage in chain.stages)
+    summary = replace(chain, stages=stages).summary(cells, 0.9)
+    return summary.lower, summary.upper
 
 
 def _certain(chain: Chain) -> Chain:

@@ -35,13 +35,11 @@ def to_datatree(
     draws: Draws,
     *,
     coords: Mapping[str, Names] | None = None,
-    attrs: Mapping[str, str | float | int] | None = None,
     observed: Mapping[str, Labelled] | None = None,
     constant: Mapping[str, Labelled] | None = None,
     scored: str = names.OBSERVED,
     labelled: Bool[np.ndarray, " scored"] | None = None,
     copies: Int[np.ndarray, "two given"] | None = None,
-    log_likelihood: bool = True,
     trace: Trace | None = None,
     memory: int = MEMORY,
 ) -> xr.DataTree:
@@ -50,7 +48,7 @@ def to_datatree(
     A point estimate is one chain of one draw. The groups are ``posterior`` (free variables under
     the graph's names, and deterministic ones), ``sample_stats`` and, where given,
     ``log_likelihood``, ``log_scores``, ``log_prior``, ``observed_data``, ``constant_data`` and,
-    from ``trace``, ``optimiser_path``. ``attrs`` are written on the tree beside method and version.
+    from ``trace``, ``optimiser_path``.
 
     The log likelihood has the terms of the rows in the density of the draws, each once: with
     ``log_prior`` they are that density, of constrained variables. So ArviZ's ``psense`` needs no
@@ -82,10 +80,9 @@ def to_datatree(
             {k: (_SAMPLE_DIMS, v) for k, v in draws.stats.items()}, coords
         ),
     }
-    if log_likelihood:
-        groups |= _rows_and_prior(
-            log_posterior, draws, scored, labelled, copies, coords.get(names.OBS), memory
-        )
+    groups |= _rows_and_prior(
+        log_posterior, draws, scored, labelled, copies, coords.get(names.OBS), memory
+    )
     if observed:
         groups[names.OBSERVED_DATA] = dataset_of(observed, coords)
     if constant:
@@ -93,7 +90,7 @@ def to_datatree(
     if trace is not None:
         path = {"log_posterior": (("iteration",), trace.log_posterior)}
         groups[names.OPTIMISER] = dataset_of(path, coords)
-    about = _attributes(draws) | dict(attrs or {})
+    about = _attributes(draws)
     for name in (names.POSTERIOR, names.SAMPLE_STATS):
         groups[name].attrs.update(about)
     tree = xr.DataTree.from_dict(groups)

@@ -489,8 +489,8 @@ def findings(
 def in_short(draws: Draws) -> str:
     """What draws say of themselves in a sentence, without another look at the rows."""
     count, *found = _run(draws)
-    if draws.method != "bootstrap" and "log_q" not in draws.stats:  # there are chains
-        value = rhat(draws.stats["lp"])
+    chained = draws.method != "bootstrap" and "log_q" not in draws.stats
+    if chained and not np.isnan(value := rhat(draws.stats["lp"])):
         found.append(judge_agreement("rhat", "the log posterior", value, RHAT_DENSITY))
     head = f"{draws.n_draws} draws by {draws.method}"
     figures = ", ".join(f"{one.row} = {one.figure}" for one in found)
@@ -539,7 +539,8 @@ def _worst(statistic, extreme, values: np.ndarray, **options: object) -> float: 
     flat = flat[:, :, np.ptp(flat, axis=(0, 1)) > 0]
     if flat.shape[2] == 0 or values.shape[1] < 4:
         return float("nan")
-    return float(extreme(statistic(flat, chain_axis=0, draw_axis=1, **options)))
+    found = statistic(flat, chain_axis=0, draw_axis=1, **options)
+    return float("nan") if np.isnan(found).all() else float(extreme(found))  # R-hat of one chain
 
 
 def _run(draws: Draws) -> Iterator[Finding]:

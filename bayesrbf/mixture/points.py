@@ -53,16 +53,18 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
 def deterministic_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
     """Deterministic variables, reported beside the free ones.
 
-    That is ``weights`` where the classes have simplices of their own, of which one has several
-    components, and ``covariances`` where there are real columns.
+    That is ``weights`` where several classes have simplices of their own, and ``covariances``
+    where there are real columns: diagonals where no other entry varies. No number is the same in
+    all draws, as the weight of a class's only component is.
     """
     variables: list[Variable] = []
     k, d = specification.n_components, specification.n_features
-    if 1 < specification.n_classes < k:
+    if specification.n_classes > 1 and np.bincount(specification.component_class).min() > 1:
         variables.append(Variable(names.WEIGHTS, (names.COMPONENT,), (k,), "identity"))
     if d:
-        dims = (*specification.group_dims, names.FEATURE, names.FEATURE_BIS)
-        shape = (*specification.group_shape, d, d)
+        axes = (names.FEATURE, names.FEATURE_BIS)[: 1 if specification.independent else 2]
+        dims = (*specification.group_dims, *axes)
+        shape = (*specification.group_shape, *[d] * len(axes))
         variables.append(Variable(names.COVARIANCES, dims, shape, "identity"))
     return tuple(variables)
 
@@ -113,7 +115,8 @@ def component_covariances(
 ) -> Float[np.ndarray, "component feature feature"]:
     """Covariance matrix of every component, in the units of the point."""
     law = laws_of(specification).reals
-    return law.by_component(law.covariances(parameters.precisions_cholesky))
+    covariances = law.matrices.covariances(parameters.precisions_cholesky)
+    return law.by_component(law.matrices.whole(covariances))
 
 
 def joint_weights(
@@ -224,7 +227,8 @@ class MixturePoints:
             if variable.name == names.WEIGHTS:
                 value = joint_weights(values, self.specification)
             else:
-                value = self._covariances(values)
+                law = laws_of(self.specification).reals
+                value = law.matrices.covariances(law.factors(values, self.hyperparameters))
             results[variable.name] = value.reshape((*batch, *variable.shape))
         return results
 
@@ -243,11 +247,6 @@ class MixturePoints:
             elif variable.dims[:1] == (names.COMPONENT,):
                 values[variable.name] = values[variable.name][order]
         return self._coordinates.to_unconstrained(values)
-
-    def _covariances(self, values: dict[str, np.ndarray]) -> np.ndarray:
-        """Covariance matrices in the user's units."""
-        law = laws_of(self.specification).reals
-        return law.covariances(law.factors(values, self.hyperparameters))
 
 
 # The declared prior of a mixture: log density, and gradient beside that of the rows.

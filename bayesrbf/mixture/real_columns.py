@@ -198,12 +198,6 @@ class RealColumns(ABC):
         """The factor that each component uses."""
         return factors if self.n_groups == self.n_components else factors[self.group]
 
-    def covariances(
-        self, factors: Float[np.ndarray, "*batch group *entry"]
-    ) -> Float[np.ndarray, "*batch group d d"]:
-        """Covariances of precision factors as whole matrices."""
-        return self.matrices.whole(self.matrices.covariances(factors))
-
     def reordered(self, point: Point, order: Order) -> Point:
         """The point of the columns in another order."""
         factors = self.matrices.reordered(point.precisions_cholesky, order.features)

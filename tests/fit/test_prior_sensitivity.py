@@ -16,6 +16,7 @@ from bayesrbf import (
 )
 from bayesrbf.base.priors import POOL_PRIOR, Objective, PoolPrior
 from bayesrbf.families.kernel_network import posterior as layer
+from bayesrbf.families.stack import intervals
 from bayesrbf.families.stack import posterior as pools
 from bayesrbf.fit import calibration
 from bayesrbf.fit.sensitivity import POWERS, PriorSensitivity, _refitted, prior_sensitivity
@@ -126,6 +127,20 @@ def test_where_it_makes_no_sense_it_is_refused_by_name():
         assert "log_prior" not in model.posterior_
 
 
+def test_a_kernel_network_is_fitted_again_at_half_and_twice_its_scale():
+    def network(scale: float) -> KernelNetworkClassifier:
+        return KernelNetworkClassifier(scale=scale, calibrate=False, random_state=0).fit(X, Y)
+
+    found = network(1.0).refine("laplace", draws=30, random_state=0).prior_sensitivity(NEW)
+    told = found["probability_at_scale"]
+    for one, scale in zip(told, POWERS, strict=True):
+        np.testing.assert_allclose(one, network(scale).predict_proba(NEW), atol=1e-9)
+    change = float(np.abs(told - told[1]).max())
+    assert f"at half and twice the scale it is {change:.3g}." in found.attrs["message"]
+    mixture = blend().fit(X, Y).refine("laplace", draws=30, random_state=0)
+    assert "probability_at_scale" not in mixture.prior_sensitivity(NEW)
+
+
 def test_a_kernel_network_is_asked_at_its_rates(monkeypatch):
     fit = KernelNetworkClassifier(calibrate=False, random_state=0).fit(X, Y).fitted_
     own = fit.log_posterior
@@ -138,3 +153,23 @@ def test_a_kernel_network_is_asked_at_its_rates(monkeypatch):
         draws = Draws(theta[None, None], {"lp": np.zeros((1, 1))}, "map")
         expected = fit.replaced(draws=draws, raw=draws).chain.draws(fit.rows)[0][0, 0]
         np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def test_a_stack_is_asked_for_intervals_under_half_and_twice_the_prior_of_its_error(monkeypatch):
+    """Against the law with other prior variances; wide ones are the prior's, known ones are not."""
+    rng = np.random.default_rng(3)
+    some, labels = rng.normal(size=(200, 2)), rng.integers(0, 2, 200)
+    model = StackedClassifier(["laplace", "normal"], cv=3, random_state=0).fit(some, labels)
+    found = model.refine(draws=400).prior_sensitivity(NEW)
+    whole = model.uncertainty(NEW)
+    for end in ("lower", "upper"):
+        np.testing.assert_array_equal(found[end].sel(prior="as it is"), whole[end])
+    width = (found["upper"] - found["lower"]).mean(("obs", "label"))
+    assert float(width.sel(prior="half")) > float(whole["upper"].mean() - whole["lower"].mean())
+    assert float(width.sel(prior="twice")) < float(whole["upper"].mean() - whole["lower"].mean())
+    assert "Ends of 90 % intervals move by at most" in found.attrs["message"]
+    monkeypatch.setattr(intervals, "VARIANCE", intervals.VARIANCE / 2)
+    twice = model.refine(draws=400).uncertainty(NEW)
+    for end in ("lower", "upper"):
+        # Other inducing points may be chosen.
+        np.testing.assert_allclose(found[end].sel(prior="twice"), twice[end], atol=1e-3)

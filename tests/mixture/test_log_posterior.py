@@ -124,14 +124,20 @@ def test_reordering_components_changes_no_density(covariance_type, tied):
     np.testing.assert_allclose(target.permute(moved, np.argsort(order)), theta, atol=1e-12)
 
 
-def test_draws_unpack_like_single_points():
-    specification = structure("full", classes=(0, 0, 1), levels=(2,))
+@pytest.mark.parametrize("shape", ["full", "diag", "spherical"])
+def test_draws_unpack_like_single_points(shape):
+    specification = structure(shape, classes=(0, 0, 1), levels=(2,))
     target = log_posterior(specification, location=1.0, scale=2.0)
     thetas = np.random.default_rng(6).normal(size=(2, 3, target.dimension))
     many = target.constrained(thetas) | target.deterministic(thetas)
     one = target.unpack(thetas[1, 2])
-    np.testing.assert_allclose(many["covariances"][1, 2], component_covariances(one, specification))
-    np.testing.assert_allclose(many["weights"][1, 2], one.weights)
+    covariances, expected = many["covariances"], component_covariances(one, specification)
+    if shape != "full":
+        assert np.ptp(covariances, axis=(0, 1)).min() > 0  # what never varies is left out
+        expected = np.diagonal(expected, axis1=-2, axis2=-1)
+    np.testing.assert_allclose(covariances[1, 2], expected)
+    assert "weights" not in many  # that of the second class is 1
+    np.testing.assert_allclose(many["weights_0"][1, 2], one.weights[:2])
     np.testing.assert_allclose(many["means"][1, 2], one.means)
     for variable in (*target.variables, *target.deterministic_variables):
         assert many[variable.name].shape == (2, 3, *variable.shape)

@@ -218,14 +218,19 @@ def test_the_plate_diagram_names_every_node_edge_and_plate(latent: str) -> None:
     expected = [
         "covariances --> means",
         "precision_lower --> covariances",
-        "weights_1 --> weights",
         'subgraph "mixture_component (4) x feature (3)"',
         "covariances --> x",
         "means --> x",
     ]
     if latent == "explicit":
-        expected += ["weights --> z", "z --> x", "z --> row_label", "probability_1 --> category_1"]
+        expected += [
+            "weights_1 --> z",
+            "z --> x",
+            "z --> row_label",
+            "probability_1 --> category_1",
+        ]
     else:
         expected += ["class_probabilities --> x", "probability_1 --> x", "row_weight --> x"]
+        expected += ["weights_1 --> x"]
     for line in expected:
         assert line in text

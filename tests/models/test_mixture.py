@@ -8,6 +8,7 @@ import jaxtyping
 import numpy as np
 import pymc as pm
 import pytest
+from scipy import stats
 
 from bayesrbf import MixtureDensity, MixturePrior
 from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
@@ -131,6 +132,40 @@ def test_rows_in_a_model_of_ones_own_have_the_density_of_the_numerics(shape):
     centre = np.arange(len(cells)) % 2
     each = [np.stack([one, one[::-1]])[centre] for one in parameters]
     np.testing.assert_allclose(pointwise(cells, *each), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_rows_of_centres_under_a_hierarchical_prior_have_the_density_of_brute_force():
+    rng = np.random.default_rng(3)
+    centre, cells = np.arange(12) % 3, rng.normal(size=(12, 3))
+    cells[rng.random(cells.shape) < 0.4] = np.nan
+    cells[5] = np.nan
+    weights, kinds = np.array([0.4, 0.6]), np.array([[-1.0], [1.0]])
+    with pm.Model() as model:
+        common = pm.Normal("common", kinds, 1.0, shape=(2, 3))
+        spread = pm.HalfNormal("spread", 1.0)
+        means = pm.Normal("means", common, spread, shape=(3, 2, 3))
+        scale = pm.HalfNormal("scale", 1.0, shape=(2, 3))
+        covariances = (0.5 + 0.5 * np.eye(3)) * scale[:, :, None] * scale[:, None]
+        observe_mixture("rows", cells, weights, means[centre], covariances)
+    density = model.compile_logp(jacobian=False, mode="FAST_COMPILE")
+    for _ in range(2):
+        at = {"common": rng.normal(size=(2, 3)), "means": rng.normal(size=(3, 2, 3))}
+        scales = {"spread": rng.uniform(0.5, 2.0), "scale": rng.uniform(0.5, 2.0, (2, 3))}
+        expected = stats.norm.logpdf(at["common"], kinds).sum()
+        expected += stats.norm.logpdf(at["means"], at["common"], scales["spread"]).sum()
+        expected += sum(stats.halfnorm.logpdf(one).sum() for one in scales.values())
+        for row, own in zip(cells, at["means"][centre], strict=True):
+            seen, p = np.flatnonzero(~np.isnan(row)), 1.0
+            if seen.size:
+                outer = scales["scale"][:, :, None] * scales["scale"][:, None]
+                parts = zip(own, (0.5 + 0.5 * np.eye(3)) * outer, strict=True)
+                normals = [
+                    stats.multivariate_normal(m[seen], s[np.ix_(seen, seen)]) for m, s in parts
+                ]
+                p = weights @ [normal.pdf(row[seen]) for normal in normals]
+            expected += np.log(p)
+        logs = {f"{name}_log__": np.log(value) for name, value in scales.items()}
+        assert float(density(at | logs)) == pytest.approx(expected, rel=1e-10)
 
 
 def test_rows_in_a_model_of_ones_own_draw_what_is_observed():

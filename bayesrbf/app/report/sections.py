@@ -44,6 +44,7 @@ from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.families.median_lvq.records import MedianLVQPrior
 from bayesrbf.fit.held_out import grouped_folds, stratified_folds
 from bayesrbf.fit.probabilities import entropy
+from bayesrbf.fit.sensitivity import prior_sensitivity
 from bayesrbf.inference.diagnose import effective_draws, rhat
 from bayesrbf.mixture.cells import JudgedCells, cell_law, leave_one_cell_out
 from bayesrbf.table.encode import encode, encode_labels
@@ -160,11 +161,15 @@ def read_diagnostics(
         least = float(np.minimum(by_chain, worth))
         size = int(np.prod(values.shape[2:], dtype=int))
         variables.append((name, size, rhat(values) if chained else np.nan, least))
-    status = (
+    status: tuple[str, ...] = (
         f"Fit: {refined.status_} {plural(refined.n_iter_, 'iteration')}.",
         f"Out-of-fold temperature: log probabilities are multiplied by "
         f"{number(refined.temperature_)}.",
     )
+    fit = refined.fitted_
+    if not fit.__lacks__("prior"):
+        some = fit.rows.take(slice(None, None, -(-fit.rows.n_obs // 2000)))  # as rows left out
+        status += (f"Prior: {prior_sensitivity(fit, some).message}",)
     by_error = refined.model_.pools
     return Diagnostics(status, findings, tuple(variables), heard, draws is not None, by_error)
 

@@ -255,6 +255,15 @@ class FittedKernelNetwork(FittedModel):
         """A copy whose large arrays, exemplars and projection, have single precision's digits."""
         return replace(self, basis=self.basis.rounded)
 
+    def at_scale(self, scale: float, rows: Observations) -> FittedKernelNetwork:
+        """The network at its rates over a scale, with as many features at most."""
+        kernel = self.basis.kernel.with_rates(self.rates / scale)
+        basis, _ = eigen_basis(kernel, self.basis.exemplars, self.n_features)
+        moved = replace(self, basis=basis)
+        tol, max_iter = KernelSettings.tol, KernelSettings.max_iter
+        fit = fit_output(moved.log_posterior(rows), tol=tol, max_iter=max_iter)
+        return replace(moved, theta=fit.theta)
+
     def log_posterior(self, rows: Observations) -> KernelNetworkLogPosterior:
         """The log posterior of the output weights; hidden layer and companion are held."""
         return KernelNetworkLogPosterior(

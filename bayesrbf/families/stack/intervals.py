@@ -135,6 +135,10 @@ class ErrorCoordinates:
         """The coordinates of some of the rows."""
         return ErrorCoordinates(self.coordinates[rows], self.scale[rows])
 
+    def at_prior_power(self, power: float) -> ErrorCoordinates:
+        """The coordinates with the prior variance divided by a power."""
+        return replace(self, scale=self.scale / np.sqrt(power))
+
     @property
     def missing_fraction(self) -> Rows:
         """Share of the columns that are missing."""
@@ -309,12 +313,20 @@ class PoolError:
     information: Float[np.ndarray, "held label"]
     completions: tuple[Completions, ...]
     levels: TrainingLevels | None
+    prior_power: float = 1.0
+    """Power of the prior density of the error: its variances are divided by it."""
+
+    def at_prior_power(self, power: float) -> PoolError:
+        """The errors under the prior raised to a power."""
+        held = tuple(rows.at_prior_power(power) for rows in self.held)
+        classes = tuple(map(class_error, held, self.information.T))
+        return replace(self, classes=classes, held=held, prior_power=self.prior_power * power)
 
     def at(self, rows: Sequence[ErrorCoordinates], codes: Codes) -> ErrorOfRows:
         """The errors of new rows by their coordinates for every class and their levels."""
         counts = None if self.levels is None else self.levels.effective_count(codes)
         marginalised = [
-            completions.marginalised(of_class)
+            completions.marginalised(of_class).at_prior_power(self.prior_power)
             for completions, of_class in zip(self.completions, rows, strict=True)
         ]
         coefficients = [
@@ -518,6 +530,10 @@ class PoolErrorStage(Stage):
     def parts(self) -> dict[str, Stage]:
         """The error before any label, and what is left of it."""
         return {name: replace(self, part=name) for name in names.PARTS_OF_ERROR}
+
+    def at_prior_power(self, power: float) -> Stage:
+        """The stage with the prior of the error raised to a power."""
+        return replace(self, error=cache(lambda: self.error().at_prior_power(power)))
 
     def on(self, seen: Any) -> Step:
         """Prepare some rows."""

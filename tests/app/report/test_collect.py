@@ -22,6 +22,7 @@ from bayesrbf.app.report.records import Report
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.sections import read_columns
 from bayesrbf.base.table_options import TableOptions
+from bayesrbf.fit.sensitivity import prior_sensitivity
 from bayesrbf.table.kinds import kind_named
 from tests.app.report.tables import mixed_table
 from tests.house import ROOT
@@ -141,6 +142,9 @@ def test_everything_is_said_about_convergence(outcome: Outcome) -> None:
     names = [name for name, *_ in outcome.report.diagnostics.variables]
     assert {"class_probabilities", "means", "precision_diagonal"} <= set(names)
     assert {one.row for one in outcome.report.diagnostics.findings} >= {"pareto_k"}
+    fit = outcome.model.fitted_
+    told = prior_sensitivity(fit, fit.rows).message
+    assert f"Prior: {told}" in outcome.report.diagnostics.status
 
 
 def test_coverage_without_truth_is_of_observed_cells(outcome: Outcome) -> None:

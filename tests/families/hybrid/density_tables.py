@@ -41,9 +41,13 @@ def mixed_frame(n: int = 80, seed: int = 1) -> pd.DataFrame:
 
 
 def point(density: MixtureDensity) -> dict[str, np.ndarray]:
-    """Parameters in the user's units, as the posterior holds them."""
+    """Parameters in the user's units, as the posterior holds them; covariances are matrices."""
     posterior = density.posterior_["posterior"]
-    return {name: posterior[name].to_numpy()[0, 0] for name in posterior.data_vars}
+    found = {name: posterior[name].to_numpy()[0, 0] for name in posterior.data_vars}
+    if "covariances" in found and "feature_bis" not in posterior["covariances"].dims:
+        variances = found["covariances"]
+        found["covariances"] = variances[..., None] * np.eye(variances.shape[-1])
+    return found
 
 
 def as_numpy(frame: pd.DataFrame) -> np.ndarray:
