@@ -23,6 +23,7 @@ from bayesrbf.families.kernel_network.kernels import (
     EigenBasis,
     Kernel,
     KernelName,
+    LinearBasis,
     ProductKernel,
     averaged,
     cell_moments,
@@ -35,6 +36,7 @@ from bayesrbf.families.kernel_network.posterior import (
     INTERCEPT_SD,
     KernelNetworkLogPosterior,
     OutputFit,
+    attenuated,
     class_log_probabilities,
     fit_by_evidence,
     fit_output,
@@ -233,12 +235,20 @@ class FittedKernelNetwork(FittedModel):
 
     def of_cells(self, cells: CellMoments, temperature: float) -> Callable[..., np.ndarray]:
         """Class log probabilities of rows as the kernel sees them, under any output weights."""
-        features, empty = self.basis.features(cells), cells.empty[:, None]
+        basis, n_classes = self.basis, self.n_classes
+        features, empty = basis.features(cells), cells.empty[:, None]
         # The caller multiplies by the temperature, which the shares do not need.
         by_shares = np.log(self.class_frequencies) / temperature
-        return lambda theta: np.where(
-            empty, by_shares, class_log_probabilities(features, theta, self.n_classes)
-        )
+        variances = basis.variances(cells) if isinstance(basis, LinearBasis) else None
+
+        def log_probabilities(theta: Float[np.ndarray, " coordinate"]) -> np.ndarray:
+            log_p = class_log_probabilities(features, theta, n_classes)
+            if variances is not None:
+                slopes = basis.projection @ output_layer(theta, basis.n_basis)[0].T
+                log_p = attenuated(log_p, variances, slopes)
+            return np.where(empty, by_shares, log_p)
+
+        return log_probabilities
 
     @property
     def condensed(self) -> FittedKernelNetwork:
@@ -257,6 +267,7 @@ class FittedKernelNetwork(FittedModel):
 
     def at_scale(self, scale: float, rows: Observations) -> FittedKernelNetwork:
         """The network at its rates over a scale, with as many features at most."""
+        assert isinstance(self.basis, EigenBasis)  # a linear network has no scale
         kernel = self.basis.kernel.with_rates(self.rates / scale)
         basis, _ = eigen_basis(kernel, self.basis.exemplars, self.n_features)
         moved = replace(self, basis=basis)

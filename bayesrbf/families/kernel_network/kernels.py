@@ -332,7 +332,8 @@ LEAST_SPREAD = 0.03
 class LinearBasis:
     """Principal axes of the columns: the features of a multinomial logistic regression.
 
-    Real columns and indicators of levels have unit variance. A missing cell is its expectation.
+    Real columns and indicators of levels have unit variance. A missing cell is its expectation;
+    its variance attenuates the logits.
     """
 
     location: Float[np.ndarray, " column"]  # Means of real columns, then of indicators of levels.
@@ -348,6 +349,12 @@ class LinearBasis:
         """Hidden layer of rows; the feature of the largest variance comes first."""
         result: np.ndarray = (_expected(rows) - self.location) @ self.projection
         return result
+
+    def variances(self, rows: CellMoments) -> Float[np.ndarray, "row column"] | None:
+        """Variances of the cells and of the indicators; None where no cell is missing."""
+        of_levels = rows.probabilities * (1 - rows.probabilities)
+        found = np.concatenate([rows.variance, of_levels], axis=1)
+        return found if found.any() else None
 
     @property
     def rounded(self) -> LinearBasis:

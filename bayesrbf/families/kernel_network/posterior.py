@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import log_softmax, on_one_blas_thread
@@ -145,6 +146,32 @@ def class_log_probabilities(
     if n_classes == 2:
         logits = np.concatenate([np.zeros_like(logits), logits], axis=1)
     return log_softmax(logits, axis=1)
+
+
+def attenuated(
+    log_p: Float[np.ndarray, "row label"],
+    variances: Float[np.ndarray, "row column"],
+    slopes: Float[np.ndarray, "column output"],
+) -> Float[np.ndarray, "row label"]:
+    r"""Class log probabilities of a linear rule, averaged over its missing cells.
+
+    Cells with ``variances`` give the log odds :math:`z_{ck}` of two classes the variance
+    :math:`s_{ck}^2`. By MacKay (1992), for each pair of classes,
+
+    .. math:: 1 / p_c \propto \sum_k \exp\bigl(-z_{ck} (1 + \pi s_{ck}^2 / 8)^{-1/2}\bigr) .
+
+    >>> log_p = np.log([[0.2, 0.8]])
+    >>> np.exp(attenuated(log_p, np.array([[4.0]]), np.array([[1.0]]))).round(3)
+    array([[0.296, 0.704]])
+    """
+    if log_p.shape[1] == 2:
+        slopes = np.column_stack([np.zeros(len(slopes)), slopes])
+    result = np.empty_like(log_p)
+    for label, of_label in enumerate(slopes.T):
+        spread = variances @ np.square(of_label[:, None] - slopes)
+        log_odds = log_p[:, [label]] - log_p
+        result[:, label] = -logsumexp(-log_odds / np.sqrt(1 + np.pi / 8 * spread), axis=1)
+    return log_softmax(result, axis=1)
 
 
 def output_layer(

@@ -9,6 +9,7 @@ import numpy as np
 import pymc as pm
 import pytest
 from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
 from sklearn.linear_model import LogisticRegression
 
 from bayesrbf import StackedClassifier
@@ -18,6 +19,7 @@ from bayesrbf.families.kernel_network.fitted import FittedKernelNetwork
 from bayesrbf.families.kernel_network.kernels import CellMoments, linear_basis
 from bayesrbf.families.kernel_network.posterior import (
     KernelNetworkLogPosterior,
+    attenuated,
     class_log_probabilities,
     fit_by_evidence,
     fit_output,
@@ -121,12 +123,8 @@ def test_features_are_principal_axes_of_unit_columns() -> None:
     assert basis.n_basis == 5
 
 
-def test_a_missing_cell_is_its_expectation() -> None:
-    of = rows(150, 2, holes=0.2)
-    network, shared = fitted(of, 2), training(of, 2)
-    cells = network.companions.cells(shared.mapped("half_rank"))
-    sure = replace(cells, variance=np.zeros_like(cells.variance))
-    np.testing.assert_array_equal(network.basis.features(cells), network.basis.features(sure))
+def test_a_row_without_a_cell_has_the_class_frequencies() -> None:
+    network = fitted(rows(150, 2, holes=0.2), 2)
     empty = Observations(np.full((1, 3), np.nan), np.array([[-1]]), np.array([-1]), np.ones(1))
     np.testing.assert_allclose(np.exp(network.class_log_joint(empty))[0], network.class_frequencies)
 
@@ -174,3 +172,23 @@ def test_a_stack_finds_a_rule_that_adds_up_many_columns() -> None:
         p = model.predict_proba(X_new)
         losses.append(-np.log(p[np.arange(400), y_new]).mean())
     assert losses[1] < losses[0] - 0.1
+
+
+@pytest.mark.parametrize(("n_classes", "share"), [(2, 0.2), (3, 0.7), (5, 0.9)])
+def test_missing_cells_are_averaged_over(n_classes: int, share: float) -> None:
+    """Against draws of the cells: closer than the rule at expected cells, most of two classes."""
+    rng = np.random.default_rng(n_classes)
+    slopes = rng.normal(size=(2, 1 if n_classes == 2 else n_classes))
+    variances = rng.uniform(0.2, 2.0, size=(20, 2))
+    centre = rng.normal(size=(20, 2))
+    cells = centre + np.sqrt(variances) * rng.normal(size=(20_000, 20, 2))
+
+    def log_p(x: np.ndarray) -> np.ndarray:
+        logits = x @ slopes
+        return log_softmax(np.c_[np.zeros(len(x)), logits] if n_classes == 2 else logits, axis=1)
+
+    exact = np.exp(log_p(cells.reshape(-1, 2))).reshape(20_000, 20, n_classes).mean(axis=0)
+    found = np.exp(attenuated(log_p(centre), variances, slopes))
+    plain = np.exp(log_p(centre))
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    assert np.abs(found - exact).mean() < share * np.abs(plain - exact).mean()
