@@ -325,15 +325,16 @@ class EigenBasis:
 
 
 LEAST_SPREAD = 0.03
-"""Standard deviations by which cells and indicators are divided are at least this."""
+"""Standard deviations by which real cells are divided are at least this."""
 
 
 @stored
 class LinearBasis:
     """Principal axes of the columns: the features of a multinomial logistic regression.
 
-    Real columns and indicators of levels have unit variance. A missing cell is its expectation;
-    its variance attenuates the logits.
+    Real columns have unit variance, and indicators of levels their own, which is small where a
+    level is rare: at unit variance rare levels would weigh as much as columns. A missing cell is
+    its expectation; its variance attenuates the logits.
     """
 
     location: Float[np.ndarray, " column"]  # Means of real columns, then of indicators of levels.
@@ -384,10 +385,11 @@ def _expected(rows: CellMoments) -> Float[np.ndarray, "row column"]:
 def linear_basis(
     cells: CellMoments, weights: Float[np.ndarray, " row"], n_basis: int
 ) -> LinearBasis:
-    """The leading principal axes of standardised columns and indicators, at most ``n_basis``."""
-    columns, shares = _expected(cells), weights / weights.sum()
-    location = shares @ columns
-    spread = np.maximum(np.sqrt(shares @ (columns - location) ** 2), LEAST_SPREAD)
+    """The leading principal axes of columns and indicators, at most ``n_basis``."""
+    columns, shares, d = _expected(cells), weights / weights.sum(), cells.mean.shape[1]
+    location, spread = shares @ columns, np.ones(columns.shape[1])
+    variances = shares @ (columns[:, :d] - location[:d]) ** 2
+    spread[:d] = np.maximum(np.sqrt(variances), LEAST_SPREAD)
     standard = np.sqrt(shares)[:, None] * (columns - location) / spread
     _, roots, axes = np.linalg.svd(standard, full_matrices=False)
     kept = np.flatnonzero(roots**2 > LEAST_EIGENVALUE * roots[0] ** 2)[:n_basis]

@@ -110,7 +110,7 @@ def test_labels_of_noise_are_penalised_far_more() -> None:
     assert np.abs(p - 0.5).max() < 0.15
 
 
-def test_features_are_principal_axes_of_unit_columns() -> None:
+def test_features_are_principal_axes_of_unit_columns_and_indicators() -> None:
     of = rows(120, 2)
     weights = np.random.default_rng(0).uniform(0.5, 2, 120)
     basis = linear_basis(moments(of), weights, 250)
@@ -118,7 +118,8 @@ def test_features_are_principal_axes_of_unit_columns() -> None:
     np.testing.assert_allclose(shares @ features, 0, atol=1e-12)
     second = (features * shares[:, None]).T @ features
     np.testing.assert_allclose(second, np.diag(np.diag(second)), atol=1e-12)
-    np.testing.assert_allclose(np.trace(second), 6)  # three columns and three indicators
+    indicators = shares @ moments(of).probabilities
+    np.testing.assert_allclose(np.trace(second), 3 + (indicators * (1 - indicators)).sum())
     # Of indicators that add up to one an axis is lost.
     assert basis.n_basis == 5
 
