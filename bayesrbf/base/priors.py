@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from numbers import Real
-from typing import ClassVar, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 from jaxtyping import Float
@@ -23,7 +23,6 @@ from bayesrbf.base.records import (
     within,
 )
 from bayesrbf.base.rows import (
-    FewValues,
     MixtureParameters,
     MixtureSpecification,
     Observations,
@@ -66,9 +65,6 @@ class PowerMaps:
     """Smallest training cell, in standard units."""
     high: Float[np.ndarray, " feature"]
     """Largest training cell, in standard units."""
-
-    few: ClassVar = FewValues()
-    """None is taken for a category."""
 
     @property
     def units(self) -> Standardisation:

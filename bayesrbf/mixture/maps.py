@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -24,7 +23,7 @@ from scipy.special import ndtri
 from bayesrbf.base.arrays import single_digits
 from bayesrbf.base.priors import PowerMaps, yeo_johnson
 from bayesrbf.base.records import Requirements, ascending, stored, within
-from bayesrbf.base.rows import FewValues, Observations, Standardisation
+from bayesrbf.base.rows import Observations, Standardisation
 
 FARTHEST = 4.0
 """Half ranks: bound of cells in standard units."""
@@ -50,9 +49,6 @@ class HalfRankMaps:
     """Their standardised normal scores."""
     n_knots: Int[np.ndarray, " feature"]
     """How many each column has."""
-
-    few: ClassVar = FewValues()
-    """None is taken for a category."""
 
     @property
     def columns(self) -> list[tuple[Float[np.ndarray, " _"], Float[np.ndarray, " _"]]]:

@@ -114,15 +114,22 @@ def test_published_tables(family, data_folder):
     assert behind <= BEHIND
 
 
-def test_tabular(data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What ``bayesrbf reproduce tabular`` prints."""
+@pytest.mark.parametrize("contest", ["tabular", "small"])
+def test_tabular(
+    contest: str, data_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ``bayesrbf reproduce tabular`` and all of ``small`` print."""
+    options = " --tables choosing,judging" if contest == "small" else ""
+    command = f"bayesrbf reproduce {contest}{options}"
     printed: list[str] = []
 
     def keep(title: str, header: Sequence[str], rows: Iterable[Sequence[str]], _: object) -> None:
         columns = list(zip(header, zip(*rows, strict=True), strict=True))
-        name = f"reproduce/tabular_{len(printed) + 1}"
-        printed.append(write(name, columns, "bayesrbf reproduce tabular"))
+        printed.append(write(f"reproduce/{contest}_{len(printed) + 1}", columns, command))
         print(title, printed[-1], sep="\n", flush=True)
 
     monkeypatch.setattr(tabular, "print_table", keep)
-    tabular.run(tmp_path, data=data_folder)
+    if contest == "small":
+        tabular.run_small(tmp_path, data=data_folder, tables=("choosing", "judging"))
+    else:
+        tabular.run(tmp_path, data=data_folder)

@@ -2,13 +2,16 @@
 
 Tables of OpenML-CC18 by AUROC (one class against the rest, macro), on the published folds to the
 row: the tables, their order and the seed of the folds are those of the published figures. Tables of
-TabZilla by log loss, in ten stratified folds of our own, which compares means over the folds.
+TabZilla by log loss, in ten stratified folds of our own, which compares means over the folds. Small
+tables of UCI by average precision, on the published folds: half of them are for choosing among
+models, and the others judge what was chosen.
 """
 
 from __future__ import annotations
 
 import time
 import warnings
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -17,9 +20,9 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from rich.console import Console
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.metrics import average_precision_score, log_loss, roc_auc_score
 from sklearn.model_selection import StratifiedKFold
 
 from bayesrbf import StackedClassifier
@@ -32,6 +35,12 @@ FORM: Final = (
     "It has tables of OpenML-CC18 with their rows in OpenML's order: NAME|X (numbers, NaN where a "
     "cell is missing), NAME|y (codes of the classes) and NAME|c (positions of the categorical "
     "columns). Name its folder by --data or by BAYESRBF_DATA, or other tables by --tables."
+)
+SMALL_FILE: Final = "small_tables.zip"
+SMALL_FORM: Final = (
+    "It has a file NAME.csv of every table, with the rows in their published order: the column "
+    "Class is the label, words are levels, and an empty cell is missing. Name its folder by --data "
+    "or by BAYESRBF_DATA."
 )
 DIGITS: Final = {"seconds": 1, "stack better": 0, "tables": 0}
 """After the point, of columns that have not three; seconds are of CPU."""
@@ -59,6 +68,21 @@ def _tabzilla(name: str, folder: Path) -> Dataset:
     return Dataset(name, table.X, table.y)
 
 
+def _small(name: str, folder: Path) -> Dataset:
+    """A table of the archive."""
+    file = folder / SMALL_FILE
+    if not file.is_file():
+        raise FileNotFoundError(
+            f"{file} must have the table {name}; it does not exist. {SMALL_FORM}"
+        )
+    with zipfile.ZipFile(file) as tables:
+        if f"{name}.csv" not in tables.namelist():
+            raise ValueError(f"{file} must have the file {name}.csv; it has none. {SMALL_FORM}")
+        with tables.open(f"{name}.csv") as stream:
+            frame = pd.read_csv(stream, keep_default_na=False, na_values=[""])
+    return Dataset(name, frame.drop(columns="Class"), frame["Class"].to_numpy())
+
+
 @dataclass(frozen=True)
 class Contest:
     """Tables with the figures of others, and how ours are compared with them."""
@@ -70,6 +94,7 @@ class Contest:
     load: Callable[[str, Path], Dataset]
     log_loss: Mapping[str, float] = field(default_factory=dict)
     """Of the best of 22 methods on each table, in other folds, where it is not the score."""
+    seed: int = 42  # Of the folds.
 
     def theirs(self, table: str, n_folds: int) -> dict[str, float]:
         """Means of the published scores over the first folds, by method."""
@@ -83,6 +108,19 @@ CONTESTS: Final = (
     ),
     Contest("TabZilla's tables, other folds", "log loss", published.TABZILLA, 10, _tabzilla),
 )
+SMALL: Final = {
+    use: Contest(
+        f"Small tables for {use}, published folds",
+        "average precision",
+        ({name: row for name, row in published.SMALL.items() if (name in choosing) == among},),
+        4,
+        _small,
+        seed=0,
+    )
+    for choosing in (published.SMALL_CHOOSING,)
+    for use, among in (("choosing", True), ("judging", False))
+}
+"""Choices among models rest on the first; the second are run once, when all is chosen."""
 
 
 def run(
@@ -100,22 +138,48 @@ def run(
     """
     if not 1 <= folds <= CONTESTS[0].n_folds:
         raise ValueError(f"--folds takes a number from 1 to {CONTESTS[0].n_folds}; got {folds}.")
-    known = [name for contest in CONTESTS for name in contest.published[0]]
+    _run(CONTESTS, folder / "tabular.jsonl", data, folds, tables, console)
+
+
+def run_small(
+    folder: Path,
+    *,
+    data: Path | None = None,
+    tables: Sequence[str] = ("choosing",),
+    console: Console | None = None,
+) -> None:
+    """The same in small tables; ``choosing`` and ``judging`` stand for half of them each."""
+    names = [
+        name for one in tables for name in (SMALL[one].published[0] if one in SMALL else [one])
+    ]
+    _run(tuple(SMALL.values()), folder / "small.jsonl", data, 4, names, console)
+
+
+def _run(
+    contests: Sequence[Contest],
+    file: Path,
+    data: Path | None,
+    folds: int,
+    tables: Sequence[str],
+    console: Console | None,
+) -> None:
+    """Compute cells of contests that a file does not hold, and print what is whole."""
+    known = [name for contest in contests for name in contest.published[0]]
     if unknown := [name for name in tables if name not in known]:
         raise ValueError(f"--tables takes names among {', '.join(known)}; received {unknown}.")
     source = data or data_folder()
     asked = []
-    for contest in CONTESTS:
+    for contest in contests:
         there = [name for name in contest.published[0] if name in (tables or known)]
         asked.append((contest, [contest.load(name, source) for name in there]))
     for contest, read in asked:
         n_run = contest.n_folds if len(contest.published) == 1 else folds
         cells = [
-            Cell(f"{table.name}/{fold}", partial(_judged, table, contest.n_folds, fold))
+            Cell(f"{table.name}/{k}", partial(_judged, table, contest.n_folds, k, contest.seed))
             for table in read
-            for fold in range(n_run)
+            for k in range(n_run)
         ]
-        found = run_cells(cells, folder / "tabular.jsonl", console)
+        found = run_cells(cells, file, console)
         whole = [one for one in read if all(f"{one.name}/{k}" in found for k in range(n_run))]
         if whole:
             _print_contest(contest, n_run, whole, found, console)
@@ -130,21 +194,21 @@ def _alone(y: Shaped[np.ndarray, " obs"]) -> Bool[np.ndarray, " obs"]:
 
 
 def fold_of(
-    y: Shaped[np.ndarray, " obs"], n_folds: int, fold: int
+    y: Shaped[np.ndarray, " obs"], n_folds: int, fold: int, seed: int = 42
 ) -> tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]:
     """Rows to learn from and to predict; the only row of a class is always learned from."""
     rows, alone = np.flatnonzero(~_alone(y)), np.flatnonzero(_alone(y))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # classes with fewer rows than folds
-        parts = list(StratifiedKFold(n_folds, shuffle=True, random_state=42).split(rows, y[rows]))
-    train, test = parts[fold]
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        train, test = list(splitter.split(rows, y[rows]))[fold]
     return np.concatenate([rows[train], alone]), rows[test]
 
 
-def _judged(table: Dataset, n_folds: int, fold: int) -> Figures:
+def _judged(table: Dataset, n_folds: int, fold: int, seed: int = 42) -> Figures:
     """Fit to all folds but one, and judge on that one."""
     _compile()
-    train, test = fold_of(table.y, n_folds, fold)
+    train, test = fold_of(table.y, n_folds, fold, seed)
     model = StackedClassifier(random_state=0)
     start = time.process_time()
     with warnings.catch_warnings():
@@ -154,11 +218,23 @@ def _judged(table: Dataset, n_folds: int, fold: int) -> Figures:
     truth, classes = table.y[test], model.classes_
     among = [(truth == one, p[:, k]) for k, one in enumerate(classes) if one in truth]
     return {
+        "average precision": average_precision(truth == classes[:, None], p),
         "AUROC": float(np.mean([roc_auc_score(*rest) for rest in among])),
         "log loss": float(log_loss(truth, p, labels=classes)),
         "accuracy": float(np.mean(classes[p.argmax(axis=1)] == truth)),
         "seconds": round(seconds, 3),
     }
+
+
+def average_precision(
+    of_class: Bool[np.ndarray, "label obs"], p: Float[np.ndarray, "obs label"]
+) -> float:
+    """Of the second of two classes; of more, the mean over classes, weighted by their rows."""
+    if len(of_class) == 2:
+        return float(average_precision_score(of_class[1], p[:, 1]))
+    there = of_class.any(axis=1)
+    of_classes = average_precision_score(of_class[there].T, p[:, there], average="weighted")
+    return float(of_classes)
 
 
 @cache
@@ -190,6 +266,7 @@ def _print_contest(
     ).T
     alone = {one.name: n_alone for one in read if (n_alone := _alone(one.y).sum())}
     counted = [one.name for one in read if one.name not in alone]
+    ours = ours[list(dict.fromkeys((contest.score, "AUROC", "log loss", "accuracy", "seconds")))]
     score = ours[contest.score].rename("stack")
     theirs = pd.DataFrame({name: contest.theirs(name, n_run) for name in ours.index}).T
     tables = pd.concat([score, theirs, ours.drop(columns=contest.score)], axis=1)
@@ -207,7 +284,7 @@ def _print_contest(
             markup=False,
         )
     ahead = theirs.loc[counted].rsub(score.loc[counted], axis=0)
-    better = ahead > 0 if contest.score == "AUROC" else ahead < 0
+    better = ahead < 0 if contest.score == "log loss" else ahead > 0
     methods = pd.DataFrame(
         {
             "theirs": theirs.loc[counted].mean(),

@@ -131,7 +131,7 @@ def _stack(job: Job) -> Procedure:
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
         fitted = procedure(X, y)
-        # Columns of few values add a member, as many rows do: the fit alone knows their number.
+        # Many rows add a member: the fit alone knows their number.
         return replace(fitted, sentence=f"A stack of {len(fitted.model.members_)} members.")
 
     return fit

@@ -440,7 +440,7 @@ MEMBER_WORDS: Final = {
     "laplace_short": "kernel network, short Laplace kernel, silent columns shrunk",
     "laplace_evidence": "kernel network, Laplace kernel, rates by their evidence",
     "gaussian_loo": "kernel network, Gaussian kernel, rates by leave-one-out",
-    "gaussian_loo_levels": "kernel network, Gaussian kernel, few values as categories",
+    "linear": "logistic regression, its penalty by the evidence",
     "normal": "one Gaussian a class, one covariance for all",
     "mixture": "three Gaussians a class, full covariances",
     "normal_blend": (

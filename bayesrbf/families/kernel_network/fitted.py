@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -11,19 +12,23 @@ from jaxtyping import Float, Int
 
 from bayesrbf import table
 from bayesrbf.base import names
-from bayesrbf.base.arrays import class_shares, single_digits
+from bayesrbf.base.arrays import class_shares
 from bayesrbf.base.log_posterior import OneByOne, Predictor
 from bayesrbf.base.priors import ClassPrediction, MixturePrior
 from bayesrbf.base.records import MOST_LOG, Requirements, scales, simplex, stored, within
 from bayesrbf.base.rows import MixtureSpecification, Observations, default_shape
 from bayesrbf.families.kernel_network.kernels import (
+    Basis,
     CellMoments,
     EigenBasis,
+    Kernel,
     KernelName,
+    LinearBasis,
     ProductKernel,
     averaged,
     cell_moments,
     eigen_basis,
+    linear_basis,
     product_kernel,
     relevance_factors,
 )
@@ -31,7 +36,9 @@ from bayesrbf.families.kernel_network.posterior import (
     INTERCEPT_SD,
     KernelNetworkLogPosterior,
     OutputFit,
+    attenuated,
     class_log_probabilities,
+    fit_by_evidence,
     fit_output,
     output_layer,
 )
@@ -156,9 +163,9 @@ Rates = Literal["fixed"] | RateCriterion
 class KernelSettings:
     """Settings of a kernel network, as the estimator's arguments describe them."""
 
-    kernel: KernelName
+    kernel: Kernel
     relevance: float
-    l2: float
+    l2: float | Literal["evidence"]
     n_basis: int = 250
     n_exemplars: int = 2000
     tol: float = 1e-3
@@ -177,7 +184,7 @@ class FittedKernelNetwork(FittedModel):
     doubtable = True
 
     companions: Companions  # Give missing cells their distributions.
-    basis: EigenBasis
+    basis: Basis
     theta: Float[np.ndarray, " coordinate"]  # Output weights, then intercepts.
     class_frequencies: Float[np.ndarray, " label"]
     """Weighted shares of the classes among the labelled training rows: what is said of a row
@@ -202,12 +209,17 @@ class FittedKernelNetwork(FittedModel):
     @property
     def rates(self) -> Float[np.ndarray, " column"]:
         """Rate of every column, reals then categorical."""
-        return self.basis.kernel.rates
+        return self._kernel.rates
+
+    @property
+    def _kernel(self) -> ProductKernel:
+        assert isinstance(self.basis, EigenBasis)  # a linear network has no rates
+        return self.basis.kernel
 
     @property
     def relevance(self) -> Float[np.ndarray, " column"]:
         """Rate of every column over the largest of its kind, reals then categorical."""
-        kernel = self.basis.kernel
+        kernel = self._kernel
         parts = (kernel.real_rates, kernel.category_rates)
         return np.concatenate([part / part.max(initial=1e-300) for part in parts])
 
@@ -223,12 +235,20 @@ class FittedKernelNetwork(FittedModel):
 
     def of_cells(self, cells: CellMoments, temperature: float) -> Callable[..., np.ndarray]:
         """Class log probabilities of rows as the kernel sees them, under any output weights."""
-        features, empty = self.basis.features(cells), cells.empty[:, None]
+        basis, n_classes = self.basis, self.n_classes
+        features, empty = basis.features(cells), cells.empty[:, None]
         # The caller multiplies by the temperature, which the shares do not need.
         by_shares = np.log(self.class_frequencies) / temperature
-        return lambda theta: np.where(
-            empty, by_shares, class_log_probabilities(features, theta, self.n_classes)
-        )
+        variances = basis.variances(cells) if isinstance(basis, LinearBasis) else None
+
+        def log_probabilities(theta: Float[np.ndarray, " coordinate"]) -> np.ndarray:
+            log_p = class_log_probabilities(features, theta, n_classes)
+            if variances is not None:
+                slopes = basis.projection @ output_layer(theta, basis.n_basis)[0].T
+                log_p = attenuated(log_p, variances, slopes)
+            return np.where(empty, by_shares, log_p)
+
+        return log_probabilities
 
     @property
     def condensed(self) -> FittedKernelNetwork:
@@ -243,17 +263,11 @@ class FittedKernelNetwork(FittedModel):
     @property
     def rounded(self) -> FittedKernelNetwork:
         """A copy whose large arrays, exemplars and projection, have single precision's digits."""
-        basis = self.basis
-        exemplars = replace(
-            basis.exemplars,
-            mean=single_digits(basis.exemplars.mean),
-            variance=single_digits(basis.exemplars.variance),
-        )
-        projection = single_digits(basis.projection)
-        return replace(self, basis=replace(basis, exemplars=exemplars, projection=projection))
+        return replace(self, basis=self.basis.rounded)
 
     def at_scale(self, scale: float, rows: Observations) -> FittedKernelNetwork:
         """The network at its rates over a scale, with as many features at most."""
+        assert isinstance(self.basis, EigenBasis)  # a linear network has no scale
         kernel = self.basis.kernel.with_rates(self.rates / scale)
         basis, _ = eigen_basis(kernel, self.basis.exemplars, self.n_features)
         moved = replace(self, basis=basis)
@@ -306,9 +320,8 @@ class FittedKernelNetwork(FittedModel):
         return Description(coords, observed, row_weights(rows), names.OBSERVED_LABEL)
 
     def __laws__(self) -> Requirements:
-        structure, kernel, n = self.density.specification, self.basis.kernel, self.n_classes
-        yield kernel.real_rates.size == structure.n_features, "its companion's real columns"
-        yield kernel.levels == structure.levels, "its companion's categorical columns"
+        structure, n = self.density.specification, self.n_classes
+        yield self.basis.is_of(structure.n_features, structure.levels), "its companion's columns"
         yield structure.n_classes in (1, n), "its companion's classes"
         yield simplex(self.class_frequencies), "shares of classes that sum to one"
         yield n > 0 and bool((self.class_frequencies > 0).all()), "positive shares of classes"
@@ -339,9 +352,9 @@ Exemplars = tuple[Int[np.ndarray, " exemplar"], Int[np.ndarray, " seen"] | None]
 
 @dataclass(frozen=True)
 class HiddenLayer:
-    """Eigenfunctions of a kernel, and their values at the training rows."""
+    """Features of a network, and their values at the training rows."""
 
-    basis: EigenBasis
+    basis: Basis
     features: Float[np.ndarray, "obs basis"]
 
 
@@ -352,12 +365,15 @@ def hidden_layer(
     settings: KernelSettings,
     exemplars: Exemplars,
 ) -> HiddenLayer:
-    """Find the kernel's rates, and place the exemplars.
+    """Find the kernel's rates, and place the exemplars; a linear network has neither.
 
     ``cells`` are the rows as kernels see them with the companions; several networks share them and
     the exemplars.
     """
-    kernel = fixed_kernel(rows, cells, companions, settings)
+    if settings.kernel == "linear":
+        axes = linear_basis(cells, rows.weights, settings.n_basis)
+        return HiddenLayer(axes, axes.features(cells))
+    kernel = fixed_kernel(rows, cells, companions, settings.kernel, settings.relevance)
     n_classes, criterion = companions.first.specification.n_classes, settings.rates
     rates = kernel.rates
     if criterion != "fixed" and n_classes > 1:
@@ -374,14 +390,18 @@ def hidden_layer(
 
 
 def fixed_kernel(
-    rows: Observations, cells: CellMoments, companions: Companions, settings: KernelSettings
+    rows: Observations,
+    cells: CellMoments,
+    companions: Companions,
+    name: KernelName,
+    relevance: float,
 ) -> ProductKernel:
     """The kernel at fixed rates."""
     structure = companions.first.specification
     levels, n_classes = structure.levels, structure.n_classes
     standard = companions.first.standardise(rows)
-    factors = relevance_factors(standard, levels, n_classes, settings.relevance)
-    return product_kernel(settings.kernel, cells, rows.weights, levels, factors)
+    factors = relevance_factors(standard, levels, n_classes, relevance)
+    return product_kernel(name, cells, rows.weights, levels, factors)
 
 
 def fit_kernel_rows(
@@ -389,12 +409,16 @@ def fit_kernel_rows(
 ) -> tuple[FittedKernelNetwork, OutputFit]:
     """Find the output weights of a network with a hidden layer."""
     n_classes = companions.first.specification.n_classes
-    log_posterior = KernelNetworkLogPosterior(
-        layer.features, rows.labels, rows.weights, n_classes, settings.l2
+    log_posterior = partial(
+        KernelNetworkLogPosterior, layer.features, rows.labels, rows.weights, n_classes
     )
-    fit = fit_output(log_posterior, tol=settings.tol, max_iter=settings.max_iter)
+    l2, tol, max_iter = settings.l2, settings.tol, settings.max_iter
+    if l2 == "evidence":
+        fit, l2 = fit_by_evidence(log_posterior, tol=tol, max_iter=max_iter)
+    else:
+        fit = fit_output(log_posterior(l2), tol=tol, max_iter=max_iter)
     shares = class_shares(rows.labels, rows.weights, n_classes)
-    return FittedKernelNetwork(companions, layer.basis, fit.theta, shares, settings.l2), fit
+    return FittedKernelNetwork(companions, layer.basis, fit.theta, shares, l2), fit
 
 
 def find_exemplars(rows: Observations, n_exemplars: int, seed: int) -> Exemplars:

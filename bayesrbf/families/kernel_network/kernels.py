@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.spatial.distance import cdist
 
-from bayesrbf.base.arrays import on_one_blas_thread, one_hot, split_levels
+from bayesrbf.base.arrays import on_one_blas_thread, one_hot, single_digits, split_levels
 from bayesrbf.base.records import MOST_PARTS, TOLERANCE, Requirements, stored, within
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations, in_blocks
 from bayesrbf.families.kernel_network.compiled import add_laplace_holes
@@ -43,6 +43,7 @@ from bayesrbf.mixture.missing import conditional_cells
 
 FARTHEST = 4.0  # Expected cells are clipped to this many standard deviations.
 KernelName = Literal["laplace", "gaussian"]
+Kernel = KernelName | Literal["linear"]
 TILE = 256
 """Rows of a Gram matrix that are made at once; the arrays needed for them stay in the cache."""
 
@@ -300,6 +301,20 @@ class EigenBasis:
             result[part] = self.kernel(rows.take(part), self.exemplars) @ self.projection
         return result
 
+    @property
+    def rounded(self) -> EigenBasis:
+        """A copy whose large arrays have the digits of single precision."""
+        exemplars = replace(
+            self.exemplars,
+            mean=single_digits(self.exemplars.mean),
+            variance=single_digits(self.exemplars.variance),
+        )
+        return replace(self, exemplars=exemplars, projection=single_digits(self.projection))
+
+    def is_of(self, n_features: int, levels: tuple[int, ...]) -> bool:
+        """Whether the kernel has so many real columns, and categorical ones of these levels."""
+        return self.kernel.real_rates.size == n_features and self.kernel.levels == levels
+
     def __laws__(self) -> Requirements:
         kernel, cells = self.kernel, self.exemplars
         yield cells.mean.shape[1] == kernel.real_rates.size, "exemplars with its real columns"
@@ -307,6 +322,78 @@ class EigenBasis:
         yield cells.unknown.shape[1] == len(kernel.levels), "exemplars with its categorical columns"
         yield cells.n_rows == self.projection.shape[0], "a projection of every exemplar"
         yield within(abs(self.projection), 0, 1e12), "projections"
+
+
+LEAST_SPREAD = 0.03
+"""Standard deviations by which real cells are divided are at least this."""
+
+
+@stored
+class LinearBasis:
+    """Principal axes of the columns: the features of a multinomial logistic regression.
+
+    Real columns have unit variance, and indicators of levels their own, which is small where a
+    level is rare: at unit variance rare levels would weigh as much as columns. A missing cell is
+    its expectation; its variance attenuates the logits.
+    """
+
+    location: Float[np.ndarray, " column"]  # Means of real columns, then of indicators of levels.
+    projection: Float[np.ndarray, "column basis"]
+
+    @property
+    def n_basis(self) -> int:
+        """Number of features."""
+        return self.projection.shape[1]
+
+    @on_one_blas_thread
+    def features(self, rows: CellMoments) -> Float[np.ndarray, "row basis"]:
+        """Hidden layer of rows; the feature of the largest variance comes first."""
+        result: np.ndarray = (_expected(rows) - self.location) @ self.projection
+        return result
+
+    def variances(self, rows: CellMoments) -> Float[np.ndarray, "row column"] | None:
+        """Variances of the cells and of the indicators; None where no cell is missing."""
+        of_levels = rows.probabilities * (1 - rows.probabilities)
+        found = np.concatenate([rows.variance, of_levels], axis=1)
+        return found if found.any() else None
+
+    @property
+    def rounded(self) -> LinearBasis:
+        """Itself: its arrays are small."""
+        return self
+
+    def is_of(self, n_features: int, levels: tuple[int, ...]) -> bool:
+        """Whether there are as many real columns and levels in all."""
+        return self.location.size == n_features + sum(levels)
+
+    def __laws__(self) -> Requirements:
+        yield within(abs(self.location), 0, 1e6), "means in standard units"
+        yield self.location.size == self.projection.shape[0], "a projection of every column"
+        yield within(abs(self.projection), 0, 1e12), "projections"
+
+
+Basis = EigenBasis | LinearBasis
+"""The hidden layer of a network."""
+
+
+def _expected(rows: CellMoments) -> Float[np.ndarray, "row column"]:
+    """Expected real cells, then level probabilities."""
+    return np.concatenate([rows.mean, rows.probabilities], axis=1)
+
+
+@on_one_blas_thread
+def linear_basis(
+    cells: CellMoments, weights: Float[np.ndarray, " row"], n_basis: int
+) -> LinearBasis:
+    """The leading principal axes of columns and indicators, at most ``n_basis``."""
+    columns, shares, d = _expected(cells), weights / weights.sum(), cells.mean.shape[1]
+    location, spread = shares @ columns, np.ones(columns.shape[1])
+    variances = shares @ (columns[:, :d] - location[:d]) ** 2
+    spread[:d] = np.maximum(np.sqrt(variances), LEAST_SPREAD)
+    standard = np.sqrt(shares)[:, None] * (columns - location) / spread
+    _, roots, axes = np.linalg.svd(standard, full_matrices=False)
+    kept = np.flatnonzero(roots**2 > LEAST_EIGENVALUE * roots[0] ** 2)[:n_basis]
+    return LinearBasis(location, axes[kept].T / spread[:, None])
 
 
 @on_one_blas_thread

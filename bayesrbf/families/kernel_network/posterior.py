@@ -11,12 +11,15 @@ Jacobian. The only mode is found by L-BFGS.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from jaxtyping import Float, Int
 from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import log_softmax, on_one_blas_thread
@@ -28,6 +31,10 @@ INTERCEPT_SD = 10.0
 """Standard deviation of the normal prior of the intercepts: odds of e^10 to one are as good as
 free."""
 MEMORY = 10  # Pairs of steps and gradients that L-BFGS keeps.
+PRECISIONS: Final = (1e-5, 1e5)
+"""Bounds of a precision of the output weights that is found by its evidence."""
+ROUNDS, NEAR = 12, 0.05
+"""The search for it ends after so many rounds, or where the log changes by less."""
 
 
 class KernelNetworkLogPosterior(LogPosterior):
@@ -58,6 +65,21 @@ class KernelNetworkLogPosterior(LogPosterior):
     def row_weights(self) -> Float[np.ndarray, " obs"]:
         """Weights of the rows; hidden labels say nothing under any."""
         return self._weights
+
+    def effective_weights(self, theta: Float[np.ndarray, " coordinate"]) -> float:
+        r"""Number of output weights that the labels determine.
+
+        .. math:: \gamma = C \sum_k \frac{h_k}{h_k + \lambda}
+
+        with the precision :math:`\lambda` and the eigenvalues h of the curvature of the log
+        likelihood in the weights of one of the C outputs, of which this is the mean:
+        :math:`F' \mathrm{diag}(v \, \overline{p_c (1 - p_c)}) F` (MacKay 1992).
+        """
+        p = np.exp(class_log_probabilities(self._rows, theta, self.n_classes))
+        curvature = self._row_weights * (p * (1 - p)).mean(axis=1)
+        h = np.linalg.eigvalsh((self._rows * curvature[:, None]).T @ self._rows)
+        n_outputs = self.variables[0].shape[0]
+        return float(n_outputs * (h / (h + self.weight_precision)).sum())
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
@@ -126,6 +148,32 @@ def class_log_probabilities(
     return log_softmax(logits, axis=1)
 
 
+def attenuated(
+    log_p: Float[np.ndarray, "row label"],
+    variances: Float[np.ndarray, "row column"],
+    slopes: Float[np.ndarray, "column output"],
+) -> Float[np.ndarray, "row label"]:
+    r"""Class log probabilities of a linear rule, averaged over its missing cells.
+
+    Cells with ``variances`` give the log odds :math:`z_{ck}` of two classes the variance
+    :math:`s_{ck}^2`. By MacKay (1992), for each pair of classes,
+
+    .. math:: 1 / p_c \propto \sum_k \exp\bigl(-z_{ck} (1 + \pi s_{ck}^2 / 8)^{-1/2}\bigr) .
+
+    >>> log_p = np.log([[0.2, 0.8]])
+    >>> np.exp(attenuated(log_p, np.array([[4.0]]), np.array([[1.0]]))).round(3)
+    array([[0.296, 0.704]])
+    """
+    if log_p.shape[1] == 2:
+        slopes = np.column_stack([np.zeros(len(slopes)), slopes])
+    result = np.empty_like(log_p)
+    for label, of_label in enumerate(slopes.T):
+        spread = variances @ np.square(of_label[:, None] - slopes)
+        log_odds = log_p[:, [label]] - log_p
+        result[:, label] = -logsumexp(-log_odds / np.sqrt(1 + np.pi / 8 * spread), axis=1)
+    return log_softmax(result, axis=1)
+
+
 def output_layer(
     theta: Float[np.ndarray, " coordinate"], n_basis: int
 ) -> tuple[Float[np.ndarray, "output basis"], Float[np.ndarray, " output"]]:
@@ -147,8 +195,14 @@ class OutputFit:
 
 
 @on_one_blas_thread
-def fit_output(log_posterior: KernelNetworkLogPosterior, *, tol: float, max_iter: int) -> OutputFit:
-    """Find the mode, which is the only one, by L-BFGS from 0.
+def fit_output(
+    log_posterior: KernelNetworkLogPosterior,
+    *,
+    tol: float,
+    max_iter: int,
+    start: Float[np.ndarray, " coordinate"] | None = None,
+) -> OutputFit:
+    """Find the mode, which is the only one, by L-BFGS from ``start``, which is 0 unless given.
 
     The search runs in units of ``scales``. In them the curvature is close to a multiple of the
     identity, because the features of a kernel's eigenfunctions are orthogonal: some tens of
@@ -165,11 +219,11 @@ def fit_output(log_posterior: KernelNetworkLogPosterior, *, tol: float, max_iter
         value, gradient = log_posterior.value_and_gradient(u * scales)
         return -value, -gradient * scales
 
-    start = np.zeros(log_posterior.dimension)
+    start = np.zeros(log_posterior.dimension) if start is None else start
     watch(log_posterior.value_and_gradient(start)[0], start)
     result = minimize(
         objective,
-        start,
+        start / scales,
         jac=True,
         method="L-BFGS-B",
         callback=lambda intermediate_result: watch(
@@ -181,3 +235,25 @@ def fit_output(log_posterior: KernelNetworkLogPosterior, *, tol: float, max_iter
     status = Status.MAX_ITER if result.nit >= max_iter else Status.CONVERGED
     joint, conditional = np.array(path).T
     return OutputFit(result.x * scales, joint, conditional, status)
+
+
+@on_one_blas_thread
+def fit_by_evidence(
+    log_posterior: Callable[[float], KernelNetworkLogPosterior], *, tol: float, max_iter: int
+) -> tuple[OutputFit, float]:
+    r"""The mode under the precision of the weights of largest evidence, and this precision.
+
+    ``log_posterior`` is that under a precision. By MacKay's fixed point (1992, section 3.2),
+    :math:`\lambda \leftarrow \gamma / \lVert W \rVert^2`, from 1.
+    """
+    precision, start = 1.0, None
+    for _ in range(ROUNDS):
+        target = log_posterior(precision)
+        fit = fit_output(target, tol=tol, max_iter=max_iter, start=start)
+        start, used = fit.theta, precision
+        weights, _ = output_layer(fit.theta, target.variables[0].shape[1])
+        length = max(float(np.square(weights).sum()), np.finfo(float).tiny)
+        precision = float(np.clip(target.effective_weights(fit.theta) / length, *PRECISIONS))
+        if abs(np.log(precision / used)) < NEAR:
+            break
+    return fit, used

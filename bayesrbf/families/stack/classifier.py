@@ -144,7 +144,7 @@ class StackedClassifier(Classifier):
     laplace_short       as laplace, at a third of the length                          half ranks
     laplace_evidence    as laplace, l2 = 1/30, rates by evidence                      half ranks
     gaussian_loo        kernel network, Gaussian, l2 = 1/100, rates by leave-one-out  half ranks
-    gaussian_loo_levels as gaussian_loo, reals of 3 to 12 values as categories        half ranks
+    linear              multinomial logistic regression, l2 by its evidence           half ranks
     normal              one Gaussian a class, one covariance for all                  Yeo-Johnson
     mixture             three Gaussians a class, full covariances                     Yeo-Johnson
     normal_blend        as normal, by the blend log p(y|x) + 0.3 log p(x)             Yeo-Johnson
@@ -157,10 +157,9 @@ class StackedClassifier(Classifier):
     Parameters
     ----------
     members : {"default", "smooth"} or sequence of str
-        "default" has all but laplace and normal, "smooth" the same without trees, so that all are
-        declared graphs. Both have gaussian_loo_levels only where a real column has 3 to 12 values,
-        ten rows each on average, and boosting is a member only from 1,000 labelled rows on, where
-        the first fold gives it weight.
+        "default" has all but laplace, normal and mixture, "smooth" the same without trees, so that
+        all are declared graphs. Boosting is a member only from 1,000 labelled rows on, where the
+        first fold gives it weight.
     extra : sequence of classifiers or (name, classifier) pairs, optional
         Further members, given the table as it is without the rows whose label is hidden.
     cv : int, splitter or iterable of index pairs, optional
@@ -327,12 +326,12 @@ class StackedClassifier(Classifier):
     def _settings(self, training: TrainingTable) -> StackSettings:
         """Which members are fitted, and to what."""
         columns, rows, seed = training.read_columns, training.rows, training.seed
-        prior, few = self.prior or MixturePrior(), table.few_values(rows)
+        prior = self.prior or MixturePrior()
         n_classes, levels = training.class_labels.size, columns.n_levels
-        own = own_members(self.members, few, rows.n_labelled)
+        own = own_members(self.members, rows.n_labelled)
         extra = extra_members(self.extra, columns, training.template)
         masking, trial = masking_of(rows, columns, n_classes, seed), trial_of(self.members)
-        shared = own, extra, levels, n_classes, prior, seed, few, masking
+        shared = own, extra, levels, n_classes, prior, seed, masking
         return StackSettings(*shared, self.missingness, trial)
 
     # ---- parts of the fit

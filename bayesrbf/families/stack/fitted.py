@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -17,7 +17,6 @@ from bayesrbf.base.log_posterior import OneByOne
 from bayesrbf.base.priors import POOL_PRIOR, ClassPrediction, MixturePrior
 from bayesrbf.base.records import Requirements, stored, within
 from bayesrbf.base.rows import (
-    FewValues,
     MixtureSpecification,
     Observations,
     default_shape,
@@ -489,8 +488,6 @@ class StackSettings:
     prior: MixturePrior
     seed: int
     """Seed of starts and exemplars."""
-    few: FewValues = field(default_factory=FewValues)
-    """Real columns that a member may take for categories."""
     masking: Masking | None = None
     """Copies of held-out rows with cells hidden; None: no copies."""
     missingness: Literal["cv", "ignorable", "informative"] = "ignorable"
@@ -514,8 +511,7 @@ class StackSettings:
         seed: int,
     ) -> SharedTraining:
         """Rows, and what members fitted to them share."""
-        own = self.levels, self.n_classes, self.prior, self.seed + seed
-        return SharedTraining(rows, *own, self.few)
+        return SharedTraining(rows, self.levels, self.n_classes, self.prior, self.seed + seed)
 
     def fit(self, training: SharedTraining) -> FittedMembers:
         """Fit all members to the same rows."""

@@ -24,7 +24,6 @@ from bayesrbf import table
 from bayesrbf.base.priors import MixturePrior, Objective, PowerMaps
 from bayesrbf.base.records import MOST_PARTS, Requirements, stored, within
 from bayesrbf.base.rows import (
-    FewValues,
     MixtureSpecification,
     Observations,
     Standardisation,
@@ -43,7 +42,7 @@ from bayesrbf.families.kernel_network.fitted import (
     hidden_layer,
     shared_prior,
 )
-from bayesrbf.families.kernel_network.kernels import CellMoments
+from bayesrbf.families.kernel_network.kernels import CellMoments, Kernel
 from bayesrbf.families.kernel_network.rates import RateSearch
 from bayesrbf.families.stack.posterior import bounded_log_probabilities
 from bayesrbf.families.stack.trees import (
@@ -69,7 +68,7 @@ from bayesrbf.mixture.maps import HalfRankMaps, fit_half_rank, fit_power
 # member: half ranks for kernels, Yeo-Johnson's powers for mixtures.
 
 
-Shape = Literal["half_rank", "power", "values"]
+Shape = Literal["half_rank", "power"]
 
 EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
 """One start of three components is a matter of luck: of three, the best is worth .01 to .03
@@ -86,35 +85,8 @@ SEARCH: Final = RateSearch(subsamples=2, steps=8)
 """Of rates."""
 
 
-@stored
-class ValueMaps:
-    """Reals of few values as categories, the others by half ranks."""
-
-    few: FewValues
-    others: HalfRankMaps
-
-    @property
-    def units(self) -> Standardisation:
-        """Location and scale of the columns that stay real."""
-        return self.others.units
-
-    @property
-    def rounded(self) -> ValueMaps:
-        """Maps with the digits of single precision."""
-        return replace(self, others=self.others.rounded)
-
-    def applied(self, rows: Observations) -> Observations:
-        """Rows as a member behind the maps sees them."""
-        return self.others.applied(self.few.as_categories(rows))
-
-    def in_table(self, of_columns: Float[np.ndarray, " column"]) -> Float[np.ndarray, " column"]:
-        """Numbers of the columns that a member sees, in the order of the table's columns."""
-        n_few, n_others = len(self.few.features), self.others.units.scale.size
-        return of_columns[self.few.places(n_others + n_few, of_columns.size - n_others - n_few)]
-
-
-ColumnMaps = HalfRankMaps | PowerMaps | ValueMaps
-"""Real columns towards a normal shape, or towards categories."""
+ColumnMaps = HalfRankMaps | PowerMaps
+"""Real columns towards a normal shape."""
 
 
 class MixtureForm(NamedTuple):
@@ -136,8 +108,6 @@ class SharedTraining:
     prior: MixturePrior
     """Declared prior of mixtures and companion."""
     seed: int
-    few: FewValues = field(default_factory=FewValues)
-    """Real columns that a member may take for categories."""
     _layers: dict[KernelSettings, HiddenLayer] = field(default_factory=dict, init=False)
     _mixtures: dict[MixtureForm, FittedMixture] = field(default_factory=dict, init=False)
     _mapped: dict[Shape, Observations] = field(default_factory=dict, init=False)
@@ -158,14 +128,6 @@ class SharedTraining:
         most = {"Kernel networks": NETWORK_ROWS, "Mixtures": MIXTURE_ROWS}
         return {kind: self.at_most(limit).rows.n_obs for kind, limit in most.items()}
 
-    @cached_property
-    def with_categories(self) -> SharedTraining:
-        """These rows, reals of few values as categories."""
-        if not self.few.features:
-            return self
-        rows, levels = self.few.as_categories(self.rows), self.levels + self.few.levels
-        return replace(self, rows=rows, levels=levels, few=FewValues())
-
     def _solver(self, starts: int) -> Solver:
         return Solver(starts, EM_ITERATIONS, EM_TOL, self.seed)
 
@@ -183,11 +145,6 @@ class SharedTraining:
     def power(self) -> PowerMaps:
         """Yeo-Johnson's powers of the rows."""
         return fit_power(self.units, self.rows.real, self.rows.weights)
-
-    @cached_property
-    def values(self) -> ValueMaps:
-        """Reals of few values as categories, half ranks of the others."""
-        return ValueMaps(self.few, self.with_categories.half_rank)
 
     @cached_property
     def companions(self) -> Companions:
@@ -229,8 +186,6 @@ class SharedTraining:
 
     def maps(self, shape: Shape) -> ColumnMaps:
         """The maps of a kind."""
-        if shape == "values":
-            return self.values
         return self.half_rank if shape == "half_rank" else self.power
 
     def mapped(self, shape: Shape) -> Observations:
@@ -252,17 +207,21 @@ N_BASIS = 250
 class KernelMember:
     """Recipe of a kernel network."""
 
-    kernel: Literal["laplace", "gaussian"]
+    kernel: Kernel
     relevance: float
     """Shrinkage of columns that tell nothing, from 0 to 1."""
-    l2: float
+    l2: float | Literal["evidence"]
+    """Precision of the output weights, or how it is found."""
     rates: Rates = "fixed"
     scale: float = 1.0
-    shape: Shape = "half_rank"
+
+    shape: ClassVar[Shape] = "half_rank"
     """Map of the real columns."""
 
-    kind: ClassVar = "kernel network"
-    """Members of one kind err together."""
+    @property
+    def kind(self) -> str:
+        """Members of one kind err together."""
+        return "linear" if self.kernel == "linear" else "kernel network"
 
     def rows_of(self, training: SharedTraining) -> SharedTraining:
         """The training rows that it is fitted to: some where they are many."""
@@ -282,9 +241,8 @@ class KernelMember:
             self.rates,
             self.scale,
         )
-        seen = training.with_categories if self.shape == "values" else training
-        rows, layer = seen.mapped("half_rank"), seen.layer(settings)
-        return fit_kernel_rows(rows, seen.companions, layer, settings)[0]
+        rows, layer = training.mapped(self.shape), training.layer(settings)
+        return fit_kernel_rows(rows, training.companions, layer, settings)[0]
 
 
 @dataclass(frozen=True)
@@ -358,7 +316,7 @@ MEMBERS: Final[Mapping[str, Member]] = {
     "laplace_short": KernelMember("laplace", 0.8, 1 / 10, scale=1 / 3),
     "laplace_evidence": KernelMember("laplace", 0.8, 1 / 30, "evidence"),
     "gaussian_loo": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out"),
-    "gaussian_loo_levels": KernelMember("gaussian", 0.8, 1 / 100, "leave-one-out", shape="values"),
+    "linear": KernelMember("linear", 0.0, "evidence"),
     "normal": MixtureMember(1, True, _LIKELIHOOD),
     "mixture": MixtureMember(3, False, _LIKELIHOOD),
     "normal_blend": MixtureMember(1, True, _BLEND),
@@ -371,12 +329,10 @@ TREES: Final[Mapping[str, TreeMember]] = {
     "boosting": TreeMember(partial(grow_boosting, n_steps=100)),
 }
 """Recipes of members without a density, by name."""
-OF_FEW_VALUES: Final = ("gaussian_loo_levels",)
-"""Members of the default where a real column has few values."""
-BY_NAME_ALONE: Final = ("laplace", "normal")
-"""Members that were part of the default before the forest was: with it they add nothing."""
-_AT_TIMES: Final = OF_FEW_VALUES + BY_NAME_ALONE
-SMOOTH: Final = tuple(name for name in MEMBERS if name not in _AT_TIMES)
+BY_NAME_ALONE: Final = ("laplace", "normal", "mixture")
+"""Members that were part of the default before the trees and the linear one were: beside these they
+add nothing."""
+SMOOTH: Final = tuple(name for name in MEMBERS if name not in BY_NAME_ALONE)
 DEFAULT: Final = (*SMOOTH, "forest", "extra_trees")
 """Extra trees are beside the forest: in place of it they were worse on three of eleven tables."""
 OF_MANY_ROWS: Final = ("boosting",)
@@ -396,14 +352,14 @@ def recipe_of(name: str) -> Member | TreeMember:
     return MEMBERS[name] if name in MEMBERS else TREES[name]
 
 
-def own_members(members: object, few: FewValues, n_labelled: float) -> tuple[str, ...]:
+def own_members(members: object, n_labelled: float) -> tuple[str, ...]:
     """Names of the members that ``StackedClassifier(members=...)`` asks for, trees last.
 
     ``n_labelled`` is the number of labelled units.
     """
     chosen: tuple[Any, ...]
     if isinstance(members, str) and members in SETS:
-        chosen = SETS[members] + OF_FEW_VALUES * bool(few.features)
+        chosen = SETS[members]
         if n_labelled >= ROWS_FOR_BOOSTING and members != "smooth":
             chosen += OF_MANY_ROWS
     else:
@@ -436,10 +392,9 @@ class FittedMember:
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
-        """Real columns, levels and classes of the table, as it is in front of the maps."""
-        seen, few = self.model.density.specification, self.columns.few
-        own = len(seen.levels) - len(few.features)
-        return seen.n_features + len(few.features), seen.levels[:own], self.model.n_classes
+        """Real columns, levels and classes of the table."""
+        seen = self.model.density.specification
+        return seen.n_features, seen.levels, self.model.n_classes
 
     @property
     def condensed(self) -> FittedMember:
@@ -453,21 +408,12 @@ class FittedMember:
     @property
     def relevance(self) -> Float[np.ndarray, " column"]:
         """Relevance of every column of the table in a kernel network, reals then categories."""
-        relevance = cast(FittedKernelNetwork, self.model).relevance
-        if MEMBERS[self.name].shape != "values":
-            return relevance
-        return cast(ValueMaps, self.columns).in_table(relevance)
+        return cast(FittedKernelNetwork, self.model).relevance
 
     def __laws__(self) -> Requirements:
-        few, (n_reals, _, _) = self.columns.few, self.table_shape
-        seen = self.model.density.specification
-        yield self.columns.units.scale.size == seen.n_features, "a map of every column"
-        last = seen.levels[len(seen.levels) - len(few.features) :]
-        yield last == few.levels, "levels for the values of its columns"
-        yield within(few.features, 0, n_reals), "real columns of few values"
-        recipe = MEMBERS.get(self.name)
-        own = recipe is not None and (recipe.shape == "values" or not few.features)
-        yield own, "a recipe, and categories for a kernel alone"
+        n_features = self.model.density.specification.n_features
+        yield self.columns.units.scale.size == n_features, "a map of every column"
+        yield self.name in MEMBERS, "a recipe"
 
 
 def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[FittedMember, ...]:

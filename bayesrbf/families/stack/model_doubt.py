@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
 from bayesrbf.base.priors import MixturePrior
@@ -185,8 +184,8 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
     """Other kinds of models of the rows of a fit, held out by the classifier's own splits."""
     training = fit.table
     rows, n_classes = training.rows, training.class_labels.size
-    few, seed = table.few_values(rows), training.seed
-    members = own_members("default", few, rows.n_labelled)
+    seed = training.seed
+    members = own_members("default", rows.n_labelled)
     masking = masking_of(rows, training.read_columns, n_classes, seed)
     levels = training.read_columns.n_levels
     settings = StackSettings(
@@ -196,7 +195,6 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
         n_classes,
         MixturePrior(),
         seed,
-        few,
         masking,
         on_trial=trial_of("default"),
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -196,10 +198,10 @@ def test_a_stopped_run_prints_what_is_finished_and_goes_on(
 ) -> None:
     judged, file = tabular._judged, tmp_path / "tabular.jsonl"
 
-    def interrupted(table: Dataset, n_folds: int, fold: int) -> Any:
+    def interrupted(table: Dataset, n_folds: int, fold: int, seed: int) -> Any:
         if table.name == "vehicle" and fold == 1:
             raise KeyboardInterrupt
-        return judged(table, n_folds, fold)
+        return judged(table, n_folds, fold, seed)
 
     monkeypatch.setattr(tabular, "_judged", interrupted)
     text = printed(tmp_path, data)
@@ -257,7 +259,102 @@ def test_the_command_takes_names_with_commas(
     assert calls == [(Path("reproduction"), {"data": tmp_path, "folds": 3, "tables": names})]
 
 
+@pytest.fixture
+def small_data(tmp_path: Path) -> Path:
+    """Folder of one small table for choosing and one for judging; levels are words, NA is one."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    with zipfile.ZipFile(folder / tabular.SMALL_FILE, "w") as tables:
+        for file, name in (("balance-scale", "vehicle"), ("iris", "kc2")):
+            frame = pd.DataFrame(ARRAYS[f"{name}|X"]).assign(Class=ARRAYS[f"{name}|y"])
+            frame["levels"] = np.where(np.arange(len(frame)) % 5 > 0, "NA", "b")
+            frame.loc[3, "levels"] = None
+            tables.writestr(f"{file}.csv", frame.to_csv(index=False))
+    return folder
+
+
+def test_small_tables_have_their_cells(small_data: Path) -> None:
+    table = tabular._small("balance-scale", small_data)
+    levels = table.X.pop("levels")
+    np.testing.assert_array_equal(table.X, ARRAYS["vehicle|X"])
+    np.testing.assert_array_equal(table.y, ARRAYS["vehicle|y"])
+    assert levels.isna().sum() == 1
+    assert set(levels.dropna()) == {"NA", "b"}
+    with pytest.raises(ValueError, match=r"must have the file wine\.csv; it has none.*by --data"):
+        tabular._small("wine", small_data)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_average_precision_is_the_mean_precision_at_the_rows_of_a_class(n_classes: int) -> None:
+    rng = np.random.default_rng(n_classes)
+    p, y = rng.dirichlet(np.ones(n_classes), 40), rng.integers(0, n_classes, 40)
+
+    def of(k: int) -> float:
+        found = (y == k)[np.argsort(-p[:, k])]
+        return float((found.cumsum() / np.arange(1, 41))[found].mean())
+
+    weighted = sum(np.mean(y == k) * of(k) for k in range(n_classes))
+    expected = of(1) if n_classes == 2 else weighted
+    found = tabular.average_precision(y == np.arange(n_classes)[:, None], p)
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "names", "title"),
+    [
+        ([], ["balance-scale"], "for choosing, published folds: average precision, means over 4"),
+        (["--tables", "judging"], ["iris"], "for judging, published folds: average precision"),
+    ],
+)
+def test_choosing_and_judging_are_apart_on_the_published_folds(
+    tmp_path: Path,
+    small_data: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    names: list[str],
+    title: str,
+) -> None:
+    learned: list[Any] = []
+
+    class Noted(Normals):
+        def fit(self, X: Any, y: Any) -> Any:
+            learned.append(X.index.to_numpy())
+            return super().fit(X.drop(columns="levels"), y)
+
+        def predict_proba(self, X: Any) -> Any:
+            return super().predict_proba(X.drop(columns="levels"))
+
+    monkeypatch.setattr(tabular, "StackedClassifier", Noted)
+    monkeypatch.setattr(tabular, "_compile", lambda: None)
+    there = ("balance-scale", "iris")
+    contests = {
+        use: replace(one, published=({name: row for name, row in rows.items() if name in there},))
+        for use, one in tabular.SMALL.items()
+        for rows in one.published
+    }
+    monkeypatch.setattr(tabular, "SMALL", contests)
+    out = tmp_path / "out"
+    commands.app(
+        ["small", "--data", str(small_data), "--out", str(out), *words],
+        result_action="return_value",
+    )
+    assert {cell.split("/")[0] for cell in read_cells(out / "small.jsonl")} == set(names)
+    assert title in capsys.readouterr().out
+    y = tabular._small(names[0], small_data).y
+    splits = StratifiedKFold(4, shuffle=True, random_state=0).split(y, y)
+    for rows, (train, _) in zip(learned, splits, strict=True):
+        np.testing.assert_array_equal(rows, train)
+
+
 def test_published_scores_are_whole() -> None:
+    choosing, judging = (set(one.published[0]) for one in tabular.SMALL.values())
+    assert choosing == set(published.SMALL_CHOOSING)
+    assert len(choosing) == len(judging) == 18
+    assert choosing | judging == set(published.SMALL)
+    for row in published.SMALL.values():
+        assert 11 <= len(row) <= 12
+        assert all(0 < float(one) <= 1 for one in row.values())
     for fold in published.CC18:
         assert {len(row) for row in fold.values()} == {6}
         assert all(0.5 < float(one) <= 1 for row in fold.values() for one in row.values())

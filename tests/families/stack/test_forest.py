@@ -13,7 +13,6 @@ from sklearn.ensemble import RandomForestClassifier
 
 import bayesrbf
 from bayesrbf import StackedClassifier
-from bayesrbf.base.rows import FewValues
 from bayesrbf.families.stack.members import DEFAULT, ROWS_FOR_BOOSTING, SMOOTH, own_members
 
 MEMBERS = ("normal", "forest")
@@ -48,12 +47,9 @@ def test_a_rule_gives_it_the_weight(fitted) -> None:
 
 @pytest.mark.slow
 def test_boosting_joins_where_rows_are_many() -> None:
-    none = FewValues()
-    few, many = (
-        own_members("default", none, n) for n in (ROWS_FOR_BOOSTING - 1, ROWS_FOR_BOOSTING)
-    )
+    few, many = (own_members("default", n) for n in (ROWS_FOR_BOOSTING - 1, ROWS_FOR_BOOSTING))
     assert many == (*few, "boosting")
-    assert own_members("smooth", none, ROWS_FOR_BOOSTING) == SMOOTH
+    assert own_members("smooth", ROWS_FOR_BOOSTING) == SMOOTH
     X, y = table(60)
     heavy = np.full(60, ROWS_FOR_BOOSTING / 60)
     settings = {"cv": 2, "random_state": 0}

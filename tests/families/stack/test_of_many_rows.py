@@ -16,7 +16,7 @@ from bayesrbf.families.stack.fitting import pool_splits
 from bayesrbf.fit.drawing import weighted_sample
 from bayesrbf.table.order import distinct
 
-MEMBERS = ("laplace_short", "gaussian_loo_levels", "normal", "forest", "boosting")
+MEMBERS = ("laplace_short", "gaussian_loo", "normal", "forest", "boosting")
 N = 600
 
 
