@@ -14,19 +14,9 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from bayesrbf.app.report import verdict as findings
+from bayesrbf.app.report.collect import Report, sentences
 from bayesrbf.app.report.output import MODEL, PAGE, POSTERIOR, PREDICTIONS
-from bayesrbf.app.report.records import Report
-from bayesrbf.app.words import (
-    clipped,
-    count,
-    harmless,
-    listing,
-    number,
-    percent,
-    plural,
-    with_ends,
-)
+from bayesrbf.app.words import clipped, count, harmless, listing, number, percent, plural, with_ends
 
 if TYPE_CHECKING:
     from bayesrbf.answers.performance import EventPerformance
@@ -86,6 +76,11 @@ def _facts(report: Report, *names: str) -> str:
     return f"{'; '.join(told)}." if told else ""
 
 
+def _told(report: Report, *names: str) -> str:
+    told = sentences(report)
+    return " ".join(told[name] for name in names)
+
+
 def _title(report: Report) -> str:
     return (
         f"A model that gives the probability of “{clipped(report.target)}” being "
@@ -119,7 +114,7 @@ def _missing(report: Report) -> str:
     most = [f"“{clipped(one.name)}” {percent(one.missing)}" for one in holed if one.missing > 0]
     by_column = f" By column: {listing(most, 10)}." if most else ""
     left = "No row was left out because a cell is missing."
-    return f"{findings.read(report)}{by_column} {left} {report.missingness}"
+    return f"{_told(report, 'read')}{by_column} {left} {report.missingness}"
 
 
 def _held_out(report: Report) -> str:
@@ -141,7 +136,7 @@ def _parts(report: Report) -> str:
 def _output(report: Report) -> str:
     told = [f"“{clipped(c, 24)}” {number(cost)}" for c, cost in report.focus.costs.items()]
     costs = f" Costs of a mistaken row: {listing(told, 30)}." if told else ""
-    return f"Probabilities of the classes. {report.intervals} {findings.events(report)}{costs}"
+    return f"Probabilities of the classes. {report.intervals} {_told(report, 'events')}{costs}"
 
 
 def _analysed(report: Report) -> str:
@@ -175,11 +170,11 @@ def _performance(report: Report) -> str:
 
 
 def _limits(report: Report) -> str:
-    said = (findings.unvalidated, findings.computation, findings.open_intervals, findings.stability)
+    said = _told(report, "unvalidated", "computation", "open_intervals", "stability")
     first = (
         "No rows beside this table were predicted, and nothing is said of the time until an event "
     )
-    return " ".join([f"{first}or of causes.", *(sentence(report) for sentence in said)])
+    return f"{first}or of causes. {said}"
 
 
 _MEASURES: Final = (
@@ -194,9 +189,9 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "5a": lambda report: _facts(report, "data"),
     "7": lambda report: (
         f"{plural(len(report.reading.notes), 'note')} on how the table was read. "
-        f"{findings.odd(report)}"
+        f"{_told(report, 'odd')}"
     ),
-    "8a": findings.events,
+    "8a": lambda report: _told(report, "events"),
     "9a": lambda report: f"The model was offered {plural(len(report.reading.columns), 'column')}.",
     "9b": _columns,
     "10": lambda report: f"{_size(report)} {report.learning.sentence if report.learning else ''}",
@@ -216,12 +211,12 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "13": lambda _: (
         "No class was weighted or sampled anew. Costs change decisions, and no probability."
     ),
-    "14": lambda report: f"{findings.subgroups(report)} {_parts(report)}",
+    "14": lambda report: f"{_told(report, 'subgroups')} {_parts(report)}",
     "15": _output,
     "16": lambda report: f"Both are rows of one table. {_held_out(report)}",
     "18f": lambda report: _facts(report, "command", "bayesrbf", "libraries", "seed"),
     "20a": _size,
-    "20b": findings.read,
+    "20b": lambda report: _told(report, "read"),
     "21": _analysed,
     "22": lambda report: (
         f"The model is in {MODEL}, its posterior in {POSTERIOR}. "
@@ -230,7 +225,7 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "23a": _performance,
     "23b": _parts,
     "24": lambda _: _UPDATED,
-    "25": lambda report: f"{findings.verdict(report)} {findings.evidence(report)}",
+    "25": lambda report: _told(report, "verdict", "evidence"),
     "26": _limits,
     "27a": lambda _: (
         "Any cell of a new row may be missing; bayesrbf predict names levels and columns that "

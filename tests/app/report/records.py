@@ -10,41 +10,23 @@ from sklearn.dummy import DummyClassifier
 import bayesrbf
 from bayesrbf.answers.comparisons import RowsOf, given_score, performance_by
 from bayesrbf.answers.scores import Counted, Interval, calibration, proportion
+from bayesrbf.app.report import performance, trust
+from bayesrbf.app.report.collect import Report
 from bayesrbf.app.report.costs import Costs
+from bayesrbf.app.report.density import OddCell
+from bayesrbf.app.report.described import Described
+from bayesrbf.app.report.diagnostics import Diagnostics
+from bayesrbf.app.report.doubt import Doubt, NovelRow, UnsureRow
+from bayesrbf.app.report.filled import Filled, Imputations
 from bayesrbf.app.report.held_out import HeldOutRows
-from bayesrbf.app.report.learned import (
-    ClassCells,
-    ClassColumn,
-    Contribution,
-    Effect,
-    Learned,
-    Member,
-)
+from bayesrbf.app.report.learned import ClassCells, ClassColumn, Learned, Member
+from bayesrbf.app.report.moves import Contribution, Effect, Moves
+from bayesrbf.app.report.oddities import Oddities, OddLabel
 from bayesrbf.app.report.options import ANYTHING
-from bayesrbf.app.report.performance import (
-    Subgroup,
-    Subgroups,
-    read_performance,
-)
-from bayesrbf.app.report.records import (
-    Check,
-    Column,
-    Described,
-    Diagnostics,
-    Doubt,
-    Filled,
-    Imputations,
-    MeanScores,
-    NovelRow,
-    OddCell,
-    Oddities,
-    OddLabel,
-    Reading,
-    Report,
-    UnsureRow,
-    judge,
-)
+from bayesrbf.app.report.reading import Column, Reading
 from bayesrbf.app.report.render import render
+from bayesrbf.app.report.scores import Check, MeanScores
+from bayesrbf.app.report.subgroups import Subgroup, Subgroups
 from bayesrbf.inference.diagnose import Finding
 
 
@@ -84,8 +66,8 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         scores=scores,
         folds=5,
         confusion=rng.integers(0, 30, (n_classes, n_classes)),
-        judged=judge(held_out, ANYTHING, *three),
-        performance=read_performance(held_out, ANYTHING, three[0], three[2]),
+        judged=trust.compute(held_out, ANYTHING, *three),
+        performance=performance.compute(held_out, ANYTHING, three[0], three[2]),
         subgroups=Subgroups(40, (Subgroup(text, text, 20, 0.4, proportion(0.8, 20), 1e-5),)),
         reading=Reading(
             rows=90,
@@ -118,13 +100,15 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             bound=0.05,
             density=f"The density has 2 components; 10 % of {text} are exactly 0.",
         ),
-        learned=Learned(
+        moves=Moves(
             contributions=(Contribution(text, 0.3, 0.2), Contribution("other", 0.2, 0.1)),
             effects=(
                 Effect(text, (), np.linspace(0, 1, 4), np.full(4, 0.25), p[:4]),
                 Effect(text, (text, "b"), np.arange(2.0), np.full(2, 0.5), p[:2]),
             ),
             base=flat[0],
+        ),
+        learned=Learned(
             by_class=(
                 ClassColumn(text, np.linspace(0, 1, 5), (), (class_cells(rng),) * n_classes),
                 ClassColumn(

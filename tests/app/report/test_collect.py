@@ -15,12 +15,12 @@ from scipy.special import logit
 from sklearn.dummy import DummyClassifier
 
 from bayesrbf.app.report import families
-from bayesrbf.app.report.collect import Outcome, collect, read_learning
+from bayesrbf.app.report.collect import Outcome, Report, collect
 from bayesrbf.app.report.job import Job, Truth
 from bayesrbf.app.report.options import FamilyName, Focus, Inference
-from bayesrbf.app.report.records import Report
+from bayesrbf.app.report.reading import compute as read_columns
+from bayesrbf.app.report.refits import read_learning
 from bayesrbf.app.report.render import render
-from bayesrbf.app.report.sections import read_columns
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.table.kinds import kind_named
 from tests.app.report.tables import mixed_table
@@ -183,8 +183,8 @@ def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> Non
     assert report.confusion.sum() == int(job().y.notna().sum())
     assert report.scores[0].log_loss[0] < report.scores[1].log_loss[0]
     assert report.imputations.n_checked > 0
-    assert report.learned.contributions[0].most > 0
-    for effect in report.learned.effects:
+    assert report.moves.contributions[0].most > 0
+    for effect in report.moves.effects:
         np.testing.assert_allclose(effect.probabilities.sum(axis=1), 1)
         assert effect.weights.sum() == pytest.approx(1)
     assert found.uncertainty["epistemic_entropy"].notnull().all()

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from markupsafe import escape
 
-from bayesrbf.app.report import verdict as findings
-from bayesrbf.app.report.records import Report
-from bayesrbf.app.report.render import options_whole, render, sentences
+from bayesrbf.app.report.collect import Report, sentences
+from bayesrbf.app.report.render import options_whole, render
 from bayesrbf.app.report.run import _main_figures
 from tests.app.report.browsing import Page
 from tests.app.report.records import rendered, synthetic
@@ -74,7 +73,7 @@ def table_named(html: str, label: str) -> str:
 def test_every_sentence_of_the_findings_is_on_the_page(make: Callable[[], Report]) -> None:
     report = make()
     html = render(report)
-    told = [one for one in sentences(report).values() if isinstance(one, str) and one]
+    told = [one for one in sentences(report).values() if one]
     assert len(told) >= 14
     for sentence in told:
         assert str(escape(sentence)) in html or str(options_whole(sentence)) in html
@@ -134,7 +133,7 @@ def test_page_one_is_in_plain_words() -> None:
 def test_page_one_answers_counts_and_then_has_log_loss(n_classes: int) -> None:
     html, full = rendered(n_classes=n_classes), synthetic(n_classes=n_classes)
     first = sections(html)["trust"].lower()
-    told = [findings.verdict(full), "held out", "sensitivity", "predicted probability of"]
+    told = [sentences(full)["verdict"], "held out", "sensitivity", "predicted probability of"]
     places = [first.index(one.lower()) for one in (*told, "(log loss) is")]
     assert places == sorted(places)
     if n_classes == 2:

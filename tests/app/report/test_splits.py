@@ -17,11 +17,7 @@ from bayesrbf.app.report.families import FAMILIES, compare, peers
 from bayesrbf.app.report.held_out import Fitter, HeldOutRows, hold_out
 from bayesrbf.app.report.job import Job, splits_of
 from bayesrbf.app.report.options import ANYTHING
-from bayesrbf.app.report.performance import (
-    event_among,
-    read_parts,
-    read_score,
-)
+from bayesrbf.app.report.performance import event_among, read_parts, read_score
 from bayesrbf.app.report.run import prepare
 from bayesrbf.fit.held_out import grouped_folds
 

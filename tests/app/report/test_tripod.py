@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from bayesrbf.app.report.collect import Report
 from bayesrbf.app.report.options import ANYTHING, Purpose, read_options
 from bayesrbf.app.report.output import PAGE, TRIPOD
-from bayesrbf.app.report.records import Report
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.run import figures
 from bayesrbf.app.report.tripod import ITEMS, SECTIONS, TABLE, items, said_of
