@@ -16,20 +16,8 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.answers.comparisons import GivenScore, Parts, given_score, performance_by
-from bayesrbf.answers.performance import (
-    EventPerformance,
-    as_wide,
-    event_performance,
-    group_numbers,
-)
-from bayesrbf.answers.scores import (
-    Interval,
-    calibration,
-    change,
-    mean,
-    proportion,
-    slope,
-)
+from bayesrbf.answers.performance import EventPerformance, as_wide, event_performance, group_numbers
+from bayesrbf.answers.scores import Interval, calibration, change, mean, proportion, slope
 from bayesrbf.app.check import as_classes, column_remarks, loaded, named_cells
 from bayesrbf.app.remarks import OF_CELLS, OF_DENSITY, Remark, advice, lines_of_remarks
 from bayesrbf.app.report.costs import costs_of, decisions, problems_of_focus
@@ -40,9 +28,9 @@ from bayesrbf.app.report.performance import (
     few_for_calibration,
     is_open,
     of_separation,
-    parts_by,
     thresholds_at,
 )
+from bayesrbf.app.report.subgroups import parts_by
 from bayesrbf.app.words import (
     aligned,
     clipped,

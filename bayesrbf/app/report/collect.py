@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 import bayesrbf
 from bayesrbf.answers.comparisons import GivenScore, Parts
@@ -57,11 +57,11 @@ from bayesrbf.app.report.held_out import (
     silently,
 )
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.learned import Densities, Learned, densities_of
+from bayesrbf.app.report.learned import Learned
 from bayesrbf.app.report.moves import Moves
 from bayesrbf.app.report.oddities import Oddities
 from bayesrbf.app.report.options import ANYTHING, Focus
-from bayesrbf.app.report.performance import Event, Judged, event_among, read_parts, read_score
+from bayesrbf.app.report.performance import Event, Judged, event_among, read_score
 from bayesrbf.app.report.reading import Reading
 from bayesrbf.app.report.scores import Check, MeanScores
 from bayesrbf.app.report.subgroups import Subgroups
@@ -97,8 +97,6 @@ class Report:
     judged: JudgedByRivals
     scores: tuple[MeanScores, ...]  # The model first, then the class frequencies and the rivals.
     performance: Judged
-    confusion: Int[np.ndarray, "label label"]
-    """Held-out rows by true (row) and decided (column) class."""
     subgroups: Subgroups
     reading: Reading
     doubt: Doubt
@@ -120,12 +118,6 @@ class Report:
     row_title: str = "row"  # What the names of rows are called.
     focus: Focus = ANYTHING  # What figures and decisions are about.
 
-    @property
-    def most_frequent(self) -> float:
-        """Share of the most frequent class among the held-out rows."""
-        of_class = self.confusion.sum(axis=1)
-        return float(of_class.max() / max(of_class.sum(), 1))
-
 
 @dataclass(frozen=True)
 class Fits:
@@ -134,7 +126,6 @@ class Fits:
     job: Job
     fitted: Fitted
     drawn: Drawn
-    densities: Densities
     held_out: HeldOutRows
     rival: str  # Of least log loss.
     event: Event | None  # Of two classes.
@@ -148,13 +139,6 @@ class Fits:
     stability: Stability | None
     learning: bayesrbf.LearningCurve | None
     heard: tuple[str, ...]
-
-    @property
-    def widths(self) -> Float[np.ndarray, "obs label"]:
-        """Widths of the intervals of known rows, NaN of others."""
-        widths = np.full(self.uncertainty["upper"].shape, np.nan)
-        widths[self.known] = self.doubtful["upper"] - self.doubtful["lower"]
-        return widths
 
 
 @dataclass(frozen=True)
@@ -174,12 +158,7 @@ SECTIONS: Final = (
             )
         },
         lambda of: trust.say(
-            of.judged,
-            of.scores[0],
-            of.performance,
-            of.confusion,
-            of.reading.too_good,
-            of.focus.level,
+            of.judged, of.scores[0], of.performance, of.reading.too_good, of.focus.level
         ),
     ),
     Section(
@@ -202,14 +181,10 @@ SECTIONS: Final = (
             "performance": lambda at: performance.compute(
                 at.held_out, at.job.focus, MODEL, at.rival, at.job.units
             ),
-            "confusion": lambda at: performance.read_confusion(
-                at.held_out, at.job.focus.costs, MODEL
-            ),
-            "parts": lambda at: read_parts(at.job, at.held_out, MODEL, at.widths),
             "score": lambda at: read_score(at.job, at.held_out, MODEL),
         },
         lambda of: performance.say(
-            of.performance, of.confusion, of.classes, of.focus, costs=of.costs is not None
+            of.performance, of.classes, of.focus, costs=of.costs is not None
         ),
         lambda of: performance.show(of.performance, of.judged.rival.name, of.score, of.focus.level),
     ),
@@ -228,20 +203,22 @@ SECTIONS: Final = (
         lambda of: refits.show(of.stability, of.learning),
     ),
     Section(
-        {"subgroups": lambda at: subgroups.compute(at.job, at.held_out, MODEL)},
+        {
+            "subgroups": lambda at: subgroups.compute(at.job, at.held_out, MODEL),
+            "parts": lambda at: subgroups.read_parts(
+                at.job,
+                at.held_out,
+                MODEL,
+                at.known,
+                (at.doubtful["upper"] - at.doubtful["lower"]).to_numpy(),
+            ),
+        },
         lambda of: subgroups.say(of.subgroups, len(of.classes)),
     ),
     Section(
         {
             "doubt": lambda at: doubt.compute(
-                at.job,
-                at.drawn.model,
-                at.densities.point,
-                at.judged,
-                at.held_out,
-                at.known,
-                at.doubtful,
-                at.event,
+                at.job, at.drawn.model, at.judged, at.held_out, at.known, at.doubtful, at.event
             )
         },
         lambda of: doubt.say(of.doubt),
@@ -257,11 +234,7 @@ SECTIONS: Final = (
         lambda of: moves.show(of.moves, of.classes, of.reading.drawn, of.performance.event),
     ),
     Section(
-        {
-            "learned": lambda at: learned.compute(
-                at.job, at.drawn.model, at.drawn.refined, at.densities, at.moves
-            )
-        },
+        {"learned": lambda at: learned.compute(at.job, at.drawn.model, at.drawn.refined, at.moves)},
         lambda of: learned.say(of.learned),
         lambda of: learned.show(of.learned, of.classes, of.reading.drawn),
     ),
@@ -346,7 +319,6 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
         job=job,
         fitted=fitted,
         drawn=drawn,
-        densities=densities_of(job, drawn),
         held_out=held_out,
         rival=trust.best_of(held_out, (LOGISTIC, FOREST)),
         event=event_among(held_out, job.focus) if len(held_out.classes) == 2 else None,

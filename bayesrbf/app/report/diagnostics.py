@@ -55,12 +55,10 @@ def compute(refined: Any, findings: tuple[Finding, ...], heard: tuple[str, ...])
 
 
 def say(diagnostics: Diagnostics) -> dict[str, str]:
-    """Whether all went well, and a sentence for page one where a figure needs attention."""
-    return {"healthy": _healthy(diagnostics), "computation": _computation(diagnostics)}
+    """Whether all went well by ``diagnose()``, and a sentence for page one where it did not.
 
-
-def _healthy(diagnostics: Diagnostics) -> str:
-    """Whether the computation went well, by the judgement of ``diagnose()``."""
+    No interval of a stack rests on draws of its weights, which the appendix judges.
+    """
     rhats = [rhat for _, _, rhat, _ in diagnostics.variables if rhat == rhat]
     bad = [finding for finding in diagnostics.findings if not finding.good]
     if not diagnostics.chained and diagnostics.drawn:
@@ -72,21 +70,14 @@ def _healthy(diagnostics: Diagnostics) -> str:
         text = f"{agree}the worst R-hat of all parameters is {max(rhats):.4f}"
         text = f"{text[0].upper()}{text[1:]} (up to {RHAT_PARAMETERS} chains agree)"
     if not bad:
-        return f"{text}."
+        return {"healthy": f"{text}.", "computation": ""}
     figures = listing([finding.row.replace("_", " ") for finding in bad])
-    return f"{text}, and {plural(len(bad), 'figure needs', 'figures need')} attention: {figures}."
-
-
-def _computation(diagnostics: Diagnostics) -> str:
-    """A sentence on figures of the computation that need attention; empty if none does.
-
-    No interval of a stack rests on draws of its weights, which the appendix judges.
-    """
-    bad = sum(not finding.good for finding in diagnostics.findings)
-    if not bad or diagnostics.by_error:
-        return ""
-    verb = "needs" if bad == 1 else "need"
-    return (
-        f"Of the computation {plural(bad, 'figure')} {verb} attention; the appendix says which, "
-        "and what that means for intervals."
+    needs = plural(len(bad), "figure needs", "figures need")
+    computation = (
+        f"Of the computation {needs} attention; the appendix says which, and what that means for "
+        "intervals."
     )
+    return {
+        "healthy": f"{text}, and {needs} attention: {figures}.",
+        "computation": "" if diagnostics.by_error else computation,
+    }

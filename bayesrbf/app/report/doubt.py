@@ -124,7 +124,6 @@ class Doubt:
 def compute(
     job: Job,
     model: Any,
-    density: Any,
     judged: JudgedTable,
     held_out: HeldOutRows,
     known: Int[np.ndarray, " row"],
@@ -156,7 +155,7 @@ def compute(
     scored, labels = held_out.scored, held_out.labels[known]
     right = uncertainty[names.PROBABILITY].to_numpy().argmax(1) == labels
     outcome = np.where(labels >= 0, right, -1)
-    rows = _unsure(job, model, density, uncertainty.isel(obs=worst), known[worst], event)
+    rows = _unsure(job, model, uncertainty.isel(obs=worst), known[worst], event)
     return Doubt(
         aleatoric=total - epistemic,
         epistemic=epistemic,
@@ -174,7 +173,6 @@ def compute(
 def _unsure(
     job: Job,
     model: Any,
-    density: Any,
     uncertainty: xr.Dataset,
     worst: Int[np.ndarray, " row"],
     event: Event | None,
@@ -183,11 +181,12 @@ def _unsure(
 
     ``worst`` are their positions in the table.
     """
-    nearest = _nearest(job.X.iloc[worst], density)
+    has_density = FAMILIES[job.family].has_components
+    nearest = _nearest(job.X.iloc[worst], model) if has_density else [""] * len(worst)
     # Shares of the model's own doubt: the draws have another, of which a gain is no part.
     own = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST_DOUBT)
     worth = None
-    if density is not None or FAMILIES[job.family].pools:
+    if has_density or FAMILIES[job.family].pools:
         worth = model.acquire(job.X.iloc[worst])["gain"].to_pandas() / own[:, None]
     result = []
     for place, row in enumerate(worst):
@@ -224,9 +223,7 @@ def _unsure(
 
 
 def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
-    """The component with the largest responsibility for each row; empty without a density."""
-    if density is None:
-        return [""] * len(X)
+    """The component with the largest responsibility for each row."""
     components = component_names(density)
     shares = np.asarray(density.transform(X))
     return [components[component] for component in shares.argmax(axis=1)]

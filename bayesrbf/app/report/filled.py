@@ -136,21 +136,24 @@ def compute(job: Job, judged: JudgedTable, cells: HeldOutCells | None) -> Imputa
         if holes.size
         else holes
     )
+    drawn = _Completed.of(holes, judged, job) if holes.size or cells is None else None
     if cells is None:
-        return _against_truth(job, int(missing.sum()), _Completed.of(holes, judged, job), holes)
-    tables = _Completed.of(holes, judged, job) if holes.size else None
-    tail = cells.tail
-    covered = np.array([(tail >= 1 - p).mean() if tail.size else np.nan for p in NOMINAL])
+        assert drawn is not None
+        depth, truth, filled = _against_truth(job, drawn, holes)
+        inside, error = [depth <= p for p in NOMINAL], _errors(truth - filled, truth)
+    else:
+        inside, truth, filled = [cells.tail >= 1 - p for p in NOMINAL], np.zeros(0), np.zeros(0)
+        error = _errors(cells.miss, cells.from_mean)
     return Imputations(
         missing=int(missing.sum()),
-        examples=() if tables is None else _examples(job, tables, holes),
+        examples=() if drawn is None else _examples(job, drawn, holes),
         nominal=NOMINAL,
-        covered=covered,
-        n_checked=int(tail.size),
-        hidden_truth=False,
-        truth=np.zeros(0),
-        filled=np.zeros(0),
-        error=_errors(cells.miss, cells.from_mean),
+        covered=np.array([each.mean() if each.size else np.nan for each in inside]),
+        n_checked=inside[0].size,
+        hidden_truth=cells is None,
+        truth=truth,
+        filled=filled,
+        error=error,
     )
 
 
@@ -180,27 +183,19 @@ def _errors(misses: np.ndarray, from_mean: np.ndarray) -> tuple[tuple[str, float
     )
 
 
-def _against_truth(job: Job, missing: int, drawn: _Completed, rows: np.ndarray) -> Imputations:
-    """Coverage and error where the hidden cells are known."""
+def _against_truth(
+    job: Job, drawn: _Completed, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Depth in the draws of cells that are known, the cells, and what was filled in."""
     assert job.truth is not None
     truth = job.truth.X[drawn.reals].iloc[rows].to_numpy(dtype=float)
     observed = job.X[drawn.reals]
     centre, scale = observed.mean().to_numpy(), observed.std().to_numpy()
     rank = ((drawn.values < truth).sum(0) + 0.5) / (len(drawn.values) + 1)
-    depth = np.abs(2 * rank - 1)[drawn.missing]
-    true = ((truth - centre) / scale)[drawn.missing]
-    filled = ((drawn.values.mean(0) - centre) / scale)[drawn.missing]
-    return Imputations(
-        missing=missing,
-        examples=_examples(job, drawn, rows),
-        nominal=NOMINAL,
-        covered=np.array([(depth <= p).mean() for p in NOMINAL]),
-        n_checked=int(depth.size),
-        hidden_truth=True,
-        truth=true,
-        filled=filled,
-        error=_errors(true - filled, true),
-    )
+    filled = (drawn.values.mean(0) - centre) / scale
+    every = np.abs(2 * rank - 1), (truth - centre) / scale, filled
+    depth, true, filled = (one[drawn.missing] for one in every)
+    return depth, true, filled
 
 
 def _examples(job: Job, drawn: _Completed, rows: np.ndarray) -> tuple[Filled, ...]:

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from bayesrbf.app.report.drawing import SMALL_WIDTH, WIDE_WIDTH, legend
-from bayesrbf.app.report.families import FAMILIES, Drawn
+from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.moves import MOST_LINES, Moves
 from bayesrbf.app.svg import PlotArea, element, picture, points
@@ -169,24 +169,6 @@ LITTLE_RELEVANCE = 0.1
 """Relevance below which a column hardly counts."""
 
 
-@dataclass(frozen=True)
-class Densities:
-    """The mixture that a classifier's rows come from; None where they come from none."""
-
-    point: Any  # Without draws.
-    drawn: Any  # With its posterior.
-
-
-def densities_of(job: Job, drawn: Drawn) -> Densities:
-    """The mixture of a classifier: itself, or its hidden layer.
-
-    Stacks, sparse mixtures and exemplars have none.
-    """
-    if FAMILIES[job.family].has_components:
-        return Densities(drawn.model, drawn.refined)
-    return Densities(None, None)
-
-
 def component_names(density: Any) -> tuple[str, ...]:
     """Components in words, such as "benign" or "benign 2 of 3".
 
@@ -202,18 +184,19 @@ def component_names(density: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def compute(job: Job, model: Any, refined: Any, densities: Densities, moves: Moves) -> Learned:
+def compute(job: Job, model: Any, refined: Any, moves: Moves) -> Learned:
     """Members, classes and means; columns are ordered by contribution.
 
-    Components are the classifier's own.
+    Components are the classifier's own, or those of its hidden layer: stacks, sparse mixtures and
+    exemplars have none.
     """
-    density, leading = densities.point, [one.name for one in moves.contributions]
+    leading = [one.name for one in moves.contributions]
     components: dict[str, Any] = {"component_names": (), "weights": (), "means": ()}
-    if density is not None:
+    if FAMILIES[job.family].has_components:
         components = {
-            "component_names": component_names(density),
-            "weights": _shares(density),
-            "means": _means(job, density, densities.drawn, leading),
+            "component_names": component_names(model),
+            "weights": _shares(model),
+            "means": _means(job, model, refined, leading),
         }
     classes, pools = list(map(str, model.classes_)), FAMILIES[job.family].pools
     return Learned(

@@ -91,34 +91,23 @@ def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], int]:
 
 def say(oddities: Oddities) -> dict[str, str]:
     """How many cells and labels look wrong, and how many would do so by chance."""
-    return {"odd": _odd(oddities), "odd_labels": _odd_labels(oddities)}
-
-
-def _odd(oddities: Oddities) -> str:
-    """A sentence: how many cells look wrong, and how many would do so by chance."""
-    if not oddities.cells:
-        return "No cell is further from what the rest of its row suggests than chance explains."
     verb = "is" if oddities.n_cells == 1 else "are"
-    return (
+    cells = (
         f"{plural(oddities.n_cells, 'cell')} {verb} further from what the rest of the row suggests "
         "than chance explains, which puts at most one in ten of them there; a cell may be right "
         "and rare."
     )
-
-
-def _odd_labels(oddities: Oddities) -> str:
-    """A sentence: improbable labels, the number that chance explains, and how many are listed."""
-    improbable, listed = oddities.improbable, oddities.labels
+    if not oddities.cells:
+        cells = "No cell is further from what the rest of its row suggests than chance explains."
+    improbable = oddities.improbable
     verb = "has" if improbable.number == 1 else "have"
     usual = between(str(improbable.lower), str(improbable.upper))
-    text = (
+    listed = "Of no single one can it be told that chance does not explain it, and none is listed."
+    if oddities.labels:
+        listed = "Listed are those beyond chance, of which it explains at most one in ten."
+    labels = (
         f"{plural(improbable.number, 'row')} held out {verb} a label that was given a probability "
         f"below {percent(oddities.bound)}; a calibrated model has about "
-        f"{number(improbable.expected)} ({usual}, 9 times in 10)"
+        f"{number(improbable.expected)} ({usual}, 9 times in 10). {listed}"
     )
-    if not listed:
-        return (
-            f"{text}. Of no single one can it be told that chance does not explain it, and none is "
-            "listed."
-        )
-    return f"{text}. Listed are those beyond chance, of which it explains at most one in ten."
+    return {"odd": cells, "odd_labels": labels}

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
 from markupsafe import Markup
 
-from bayesrbf.answers.comparisons import GivenScore, Parts, RowsOf, given_score, performance_by
+from bayesrbf.answers.comparisons import GivenScore, Parts, given_score
 from bayesrbf.answers.performance import EventPerformance, Performance, performance_of
 from bayesrbf.answers.scores import Interval, ReliabilityCurve
 from bayesrbf.app.report.costs import costs_of, decisions
@@ -20,26 +19,12 @@ from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import Focus
 from bayesrbf.app.svg import PlotArea, element, picture, points
-from bayesrbf.app.words import (
-    between,
-    cell,
-    clipped,
-    count,
-    decimals_of,
-    listing,
-    number,
-    percent,
-    plural,
-)
-from bayesrbf.table.kinds import Kind
+from bayesrbf.app.words import clipped, count, listing, number, percent, plural
 
 UNVALIDATED: Final = 2
 """Rows of a class up to which nothing that is said of it can be validated."""
 MOST_CURVES: Final = 6
 """Classes whose decision curves are drawn: the most frequent."""
-QUARTERS: Final = (0.25, 0.5, 0.75)
-MOST_PARTS: Final = 50
-"""Levels of a column that was asked for that are told apart."""
 THRESHOLDS: Final = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Thresholds of the table of decisions, beside the one in use."""
 
@@ -64,6 +49,14 @@ class Judged:
     event: Event | None  # None for more than two classes.
     reliability: ReliabilityCurve
     """Curve of the probability of the event, or of the most probable of more than two classes."""
+    confusion: Int[np.ndarray, "label label"]
+    """Held-out rows by true (row) and decided (column) class."""
+
+    @property
+    def most_frequent(self) -> float:
+        """Share of the most frequent class among the rows."""
+        of_class = self.confusion.sum(axis=1)
+        return float(of_class.max() / max(of_class.sum(), 1))
 
     @property
     def classes(self) -> list[tuple[str, EventPerformance, EventPerformance]]:
@@ -110,26 +103,32 @@ def compute(
     event = event_among(held_out, focus) if len(classes) == 2 else None
     threshold = 0.5 if event is None else event.threshold
 
+    decided = {
+        name: decisions(held_out.probabilities[name][rows], classes, focus.costs)
+        for name in (model, rival)
+    }
+
     def judged(name: str) -> Performance:
-        own = held_out.probabilities[name][rows]
         return performance_of(
-            own,
+            held_out.probabilities[name][rows],
             labels,
             classes,
             shown=None if event is None else [event.column],
-            decided=decisions(own, held_out.classes, focus.costs),
+            decided=decided[name],
             thresholds=thresholds_at(threshold),
             units=None if groups is None else groups[rows],
             level=focus.level,
         )
 
-    own = judged(model)
+    own, n_classes = judged(model), len(classes)
+    pairs = np.bincount(labels * n_classes + decided[model], minlength=n_classes**2)
     return Judged(
         model=own,
         rival=judged(rival),
         threshold=threshold if event is not None and focus.costs else None,
         event=event,
         reliability=own.reliability,
+        confusion=pairs.reshape(n_classes, n_classes),
     )
 
 
@@ -152,65 +151,6 @@ def event_among(held_out: HeldOutRows, focus: Focus) -> Event:
     labels = held_out.labels[held_out.scored]
     counts = np.bincount(labels, minlength=len(held_out.classes)).astype(float)
     return event_of(counts, list(map(str, held_out.classes)), focus)
-
-
-def read_parts(
-    job: Job, held_out: HeldOutRows, model: str, widths: Float[np.ndarray, "obs label"]
-) -> tuple[Parts, ...]:
-    """Performance of the event by the columns that were asked for; none of more than two classes.
-
-    ``widths`` are those of the intervals of the rows that were held out, NaN of others.
-    """
-    if len(held_out.classes) > 2:
-        return ()
-    rows, event = held_out.scored, event_among(held_out, job.focus)
-    return tuple(
-        performance_by(
-            by,
-            parts,
-            event.name,
-            held_out.probabilities[model][rows, event.column],
-            held_out.labels[rows] == event.column,
-            threshold=event.threshold,
-            units=None if job.units is None else job.units[rows],
-            level=job.focus.level,
-            widths=widths[rows, event.column],
-        )
-        for by, parts in parts_asked(job, rows)
-    )
-
-
-def parts_asked(job: Job, rows: np.ndarray) -> Iterator[tuple[str, Iterator[RowsOf]]]:
-    """Columns by whose parts figures are told apart, and the parts of some rows."""
-    columns = [] if job.centres is None else [job.centres]
-    for column in (*columns, *(job.by[name] for name in job.by)):
-        kind = job.kinds.get(str(column.name))
-        yield str(column.name), parts_by(column.iloc[rows].reset_index(drop=True), kind)
-
-
-def parts_by(column: pd.Series, kind: Kind | None = None) -> Iterator[RowsOf]:
-    """Levels of a column, or quarters of a column of numbers, and rows where it is not known."""
-    if pd.api.types.is_numeric_dtype(column):
-        values = column.to_numpy(dtype=float)
-        decimals = decimals_of(values)
-
-        def text(value: float) -> str:
-            return (kind is not None and kind.written(value)) or cell(value, decimals)
-
-        for name, inside in quarters(text, values, ""):
-            yield RowsOf(name, inside, exchangeable=False)
-    else:
-        texts = column.astype(object).where(column.notna(), None)
-        frequent = texts.dropna().astype(str).value_counts().index[:MOST_PARTS]
-        cells = np.array(["" if one is None else str(one) for one in texts], dtype=object)
-        for level in frequent:
-            yield RowsOf(str(level), cells == level)
-        others = column.notna().to_numpy() & ~np.isin(cells.astype(str), frequent.to_numpy(str))
-        if others.any():
-            yield RowsOf("all other levels", others, exchangeable=False)
-    missing = column.isna().to_numpy()
-    if missing.any():
-        yield RowsOf("not known", missing, exchangeable=False)
 
 
 def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None:
@@ -273,41 +213,11 @@ def few_for_calibration(counts: Sequence[int]) -> str:
     return needed if smallest < Parts.ENOUGH else ""
 
 
-def read_confusion(
-    held_out: HeldOutRows, costs: Mapping[str, float], model: str
-) -> Int[np.ndarray, "label label"]:
-    """Held-out rows by true class and by the answer of least expected cost."""
-    rows, n_classes = held_out.scored, len(held_out.classes)
-    decided = decisions(held_out.probabilities[model][rows], held_out.classes, costs)
-    pairs = held_out.labels[rows] * n_classes + decided
-    return np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
-
-
-def quarters(
-    text: Callable[[float], str], values: np.ndarray, shown: str
-) -> Iterator[tuple[str, np.ndarray]]:
-    """Four ranges with about as many rows each; fewer where values repeat."""
-    observed = values[~np.isnan(values)]
-    if not observed.size:
-        return
-    cuts = np.unique(np.quantile(observed, QUARTERS, method="inverted_cdf"))
-    part = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
-    for value in np.unique(part[part >= 0]):
-        inside = part == value
-        low, high = (text(float(f(values[inside]))) for f in (np.min, np.max))
-        yield f"{shown} {between(low, high)}".strip(), inside
-
-
 def say(
-    performance: Judged,
-    confusion: Int[np.ndarray, "label label"],
-    classes: Sequence[str],
-    focus: Focus,
-    *,
-    costs: bool,
+    performance: Judged, classes: Sequence[str], focus: Focus, *, costs: bool
 ) -> dict[str, str]:
     """The held-out rows of every class, and the rule by which a row is called so."""
-    event, rows = performance.event, confusion.sum(axis=1).tolist()
+    event, rows = performance.event, performance.confusion.sum(axis=1).tolist()
     held_out = plural(sum(rows), "row")
     if event is None:
         each = [f"{clipped(c, 24)} {count(n)}" for c, n in zip(classes, rows, strict=True)]

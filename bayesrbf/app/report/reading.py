@@ -137,11 +137,6 @@ def _near_duplicates(job: Job) -> Iterator[str]:
 
 def say(reading: Reading) -> dict[str, str]:
     """What was read, and which classes are too rare for any figure; empty where there is none."""
-    return {"read": _read(reading), "unvalidated": _unvalidated(reading)}
-
-
-def _read(reading: Reading) -> str:
-    """Size of the table, its kinds of columns, its missing cells and labels."""
     kinds = [column.kind for column in reading.columns]
     parts = [
         plural(kinds.count(kind), f"{kind} column")
@@ -151,17 +146,13 @@ def _read(reading: Reading) -> str:
     if reading.missing == 0:
         holes = "no cell is missing"
     labels = f", {plural(reading.hidden, 'row')} have no label" if reading.hidden else ""
-    rows = plural(reading.rows, "row")
-    return f"{rows} with {listing(parts)} and {len(reading.class_counts)} classes; {holes}{labels}."
-
-
-def _unvalidated(reading: Reading) -> str:
-    """Classes that are too rare for any figure; empty where there is none."""
-    rare = reading.unvalidated
-    if not rare:
-        return ""
-    named = [f"“{clipped(name, 24)}” ({plural(rows, 'row')})" for name, rows in rare.items()]
-    return f"Nothing that is said of {listing(named)} can be validated: a class needs more rows."
+    rows, classes = plural(reading.rows, "row"), len(reading.class_counts)
+    few = [f"“{clipped(c, 24)}” ({plural(n, 'row')})" for c, n in reading.unvalidated.items()]
+    rare = f"Nothing that is said of {listing(few)} can be validated: a class needs more rows."
+    return {
+        "read": f"{rows} with {listing(parts)} and {classes} classes; {holes}{labels}.",
+        "unvalidated": rare if few else "",
+    }
 
 
 def show(reading: Reading) -> dict[str, Any]:

@@ -1,21 +1,27 @@
-"""Whether probabilities come true in every part of the table: levels and ranges of its columns."""
+"""Parts of the table: figures by columns that were asked for, and where probabilities are off."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float, Int
 
+from bayesrbf.answers.comparisons import Parts, RowsOf, performance_by
 from bayesrbf.answers.scores import Interval, holm, proportion, two_sided
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.performance import event_among, quarters
-from bayesrbf.app.words import clipped, plural
+from bayesrbf.app.report.performance import event_among
+from bayesrbf.app.words import between, cell, clipped, decimals_of, plural
+from bayesrbf.table.kinds import Kind
 
+QUARTERS: Final = (0.25, 0.5, 0.75)
+MOST_PARTS: Final = 50
+"""Levels of a column that was asked for that are told apart."""
 MOST_LEVEL_GROUPS: Final = 12
 """Levels of a column that are groups; all others are one together."""
 FEWEST_IN_GROUP: Final = 5
@@ -84,7 +90,7 @@ def groups_of(job: Job, rows: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         column = job.X[name].iloc[rows].reset_index(drop=True)
         shown = clipped(name, 30)
         if not job.kinds[name].has_levels:
-            yield from quarters(partial(job.cell, name), column.to_numpy(dtype=float), shown)
+            yield from _quarters(partial(job.cell, name), column.to_numpy(dtype=float), shown)
         else:
             yield from _levels(column, shown)
         missing = column.isna().to_numpy()
@@ -101,6 +107,86 @@ def _levels(column: pd.Series, shown: str) -> Iterator[tuple[str, np.ndarray]]:
     others = (column.notna() & ~column.isin(frequent)).to_numpy()
     if others.any():
         yield f"{shown}: other levels", others
+
+
+def read_parts(
+    job: Job,
+    held_out: HeldOutRows,
+    model: str,
+    known: Int[np.ndarray, " row"],
+    widths: Float[np.ndarray, "row label"],
+) -> tuple[Parts, ...]:
+    """Performance of the event by the columns that were asked for; none of more than two classes.
+
+    ``widths`` are those of the intervals of the rows at the positions ``known``.
+    """
+    if len(held_out.classes) > 2:
+        return ()
+    of_row = np.full(held_out.labels.size, np.nan)
+    rows, event = held_out.scored, event_among(held_out, job.focus)
+    of_row[known] = widths[:, event.column]
+    return tuple(
+        performance_by(
+            by,
+            parts,
+            event.name,
+            held_out.probabilities[model][rows, event.column],
+            held_out.labels[rows] == event.column,
+            threshold=event.threshold,
+            units=None if job.units is None else job.units[rows],
+            level=job.focus.level,
+            widths=of_row[rows],
+        )
+        for by, parts in parts_asked(job, rows)
+    )
+
+
+def parts_asked(job: Job, rows: np.ndarray) -> Iterator[tuple[str, Iterator[RowsOf]]]:
+    """Columns by whose parts figures are told apart, and the parts of some rows."""
+    columns = [] if job.centres is None else [job.centres]
+    for column in (*columns, *(job.by[name] for name in job.by)):
+        kind = job.kinds.get(str(column.name))
+        yield str(column.name), parts_by(column.iloc[rows].reset_index(drop=True), kind)
+
+
+def parts_by(column: pd.Series, kind: Kind | None = None) -> Iterator[RowsOf]:
+    """Levels of a column, or quarters of a column of numbers, and rows where it is not known."""
+    if pd.api.types.is_numeric_dtype(column):
+        values = column.to_numpy(dtype=float)
+        decimals = decimals_of(values)
+
+        def text(value: float) -> str:
+            return (kind is not None and kind.written(value)) or cell(value, decimals)
+
+        for name, inside in _quarters(text, values, ""):
+            yield RowsOf(name, inside, exchangeable=False)
+    else:
+        texts = column.astype(object).where(column.notna(), None)
+        frequent = texts.dropna().astype(str).value_counts().index[:MOST_PARTS]
+        cells = np.array(["" if one is None else str(one) for one in texts], dtype=object)
+        for level in frequent:
+            yield RowsOf(str(level), cells == level)
+        others = column.notna().to_numpy() & ~np.isin(cells.astype(str), frequent.to_numpy(str))
+        if others.any():
+            yield RowsOf("all other levels", others, exchangeable=False)
+    missing = column.isna().to_numpy()
+    if missing.any():
+        yield RowsOf("not known", missing, exchangeable=False)
+
+
+def _quarters(
+    text: Callable[[float], str], values: np.ndarray, shown: str
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Four ranges with about as many rows each; fewer where values repeat."""
+    observed = values[~np.isnan(values)]
+    if not observed.size:
+        return
+    cuts = np.unique(np.quantile(observed, QUARTERS, method="inverted_cdf"))
+    part = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
+    for value in np.unique(part[part >= 0]):
+        inside = part == value
+        low, high = (text(float(f(values[inside]))) for f in (np.min, np.max))
+        yield f"{shown} {between(low, high)}".strip(), inside
 
 
 def say(subgroups: Subgroups, classes: int) -> dict[str, str]:

@@ -140,7 +140,8 @@ def _output(report: Report) -> str:
 
 
 def _analysed(report: Report) -> str:
-    held_out = dict(zip(report.classes, report.confusion.sum(axis=1).tolist(), strict=True))
+    each = report.performance.confusion.sum(axis=1).tolist()
+    held_out = dict(zip(report.classes, each, strict=True))
     rows, groups = plural(report.judged.rows, "row"), report.judged.groups
     rows += "" if groups is None else f" in {plural(groups, 'group')}"
     refits = "" if report.stability is None else plural(len(report.stability.refits), "sample")

@@ -179,7 +179,6 @@ def say(
     judged: JudgedByRivals,
     own: MeanScores,
     performance: Judged,
-    confusion: Int[np.ndarray, "label label"],
     too_good: str,
     level: float,
 ) -> dict[str, str]:
@@ -190,7 +189,7 @@ def say(
     _, hardest, _ = performance.hardest
     event = None if performance.event is None else hardest
     right, words = calibrated(own, event), calibration_words(own, event)
-    few = few_for_calibration(confusion.sum(axis=1).tolist())
+    few = few_for_calibration(performance.confusion.sum(axis=1).tolist())
     if right and few:
         right, words = False, f"its calibration {few}"
     parts = evidence(judged), too_good, of_separation(hardest.auroc)

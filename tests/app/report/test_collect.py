@@ -58,13 +58,13 @@ def outcome() -> Outcome:
 
 def test_scores_are_of_all_labelled_rows(outcome: Outcome) -> None:
     labelled = int(job().y.notna().sum())
-    assert outcome.report.confusion.sum() == labelled
+    assert outcome.report.performance.confusion.sum() == labelled
     assert [score.name for score in outcome.report.scores] == [
         "this model", "class frequencies", "logistic regression", "random forest",
     ]  # fmt: skip
     own, frequencies = outcome.report.scores[:2]
     assert own.log_loss[0] < frequencies.log_loss[0]
-    right = np.trace(outcome.report.confusion) / labelled
+    right = np.trace(outcome.report.performance.confusion) / labelled
     assert own.accuracy[0] == pytest.approx(right)
 
 
@@ -111,7 +111,7 @@ def test_figures_are_those_of_the_held_out_rows(outcome: Outcome) -> None:
     c = report.classes.index(name)
     pairs = p[labels == c, c][:, None] - p[labels != c, c]
     assert one.auroc.value == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
-    right = np.diag(report.confusion) / report.confusion.sum(axis=1)
+    right = np.diag(report.performance.confusion) / report.performance.confusion.sum(axis=1)
     assert (one.sensitivity.value, one.specificity.value) == pytest.approx((right[c], right[1 - c]))
     assert report.judged.answers == pytest.approx((p.argmax(1) != labels).mean())
     assert report.oddities.improbable.number >= len(report.oddities.labels)
@@ -180,7 +180,7 @@ def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> Non
     family, found = of_family
     report = found.report
     assert type(found.model).__name__ == report.estimator == FAMILIES[family]
-    assert report.confusion.sum() == int(job().y.notna().sum())
+    assert report.performance.confusion.sum() == int(job().y.notna().sum())
     assert report.scores[0].log_loss[0] < report.scores[1].log_loss[0]
     assert report.imputations.n_checked > 0
     assert report.moves.contributions[0].most > 0
@@ -261,8 +261,8 @@ def test_rows_go_by_their_names_and_mistakes_by_their_costs() -> None:
     assert found.uncertainty["obs"].to_numpy().tolist() == ids.tolist()
     assert ">patient</th>" in render(report)
     assert report.costs is not None
-    assert report.costs.by_class[1] == 4.0 * report.confusion[1, 0]
-    mean = sum(report.costs.by_class) / report.confusion.sum()
+    assert report.costs.by_class[1] == 4.0 * report.performance.confusion[1, 0]
+    mean = sum(report.costs.by_class) / report.performance.confusion.sum()
     assert report.judged.answers == report.costs.rows[0][1] == pytest.approx(mean)
 
 
@@ -349,7 +349,7 @@ def test_degenerate_columns_and_a_class_of_one_row_are_survived() -> None:
     )
     kinds = {c: "categorical" if c == "one level" else "real" for c in X}
     found = collect(job("map", X=X, y=y, kinds=kinds)).report
-    assert found.confusion.sum() == n - 1
+    assert found.performance.confusion.sum() == n - 1
     assert "<svg" in render(found)
     losses = [score.log_loss[0] for score in found.scores]
     assert np.isfinite(losses).all()
