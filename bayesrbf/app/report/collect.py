@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 import bayesrbf
 from bayesrbf.answers.comparisons import GivenScore, Parts
@@ -61,7 +61,7 @@ from bayesrbf.app.report.learned import Learned
 from bayesrbf.app.report.moves import Moves
 from bayesrbf.app.report.oddities import Oddities
 from bayesrbf.app.report.options import ANYTHING, Focus
-from bayesrbf.app.report.performance import Event, Judged, event_among, read_score
+from bayesrbf.app.report.performance import Event, Judged, event_among
 from bayesrbf.app.report.reading import Reading
 from bayesrbf.app.report.scores import Check, MeanScores
 from bayesrbf.app.report.subgroups import Subgroups
@@ -132,6 +132,7 @@ class Fits:
     uncertainty: xr.Dataset  # Of every row.
     known: Int[np.ndarray, " row"]  # Positions of rows whose label no fit had seen.
     doubtful: xr.Dataset  # Uncertainty of these.
+    widths: Float[np.ndarray, "row label"]  # Of their intervals.
     judged: JudgedTable
     moves: Moves
     findings: tuple[Finding, ...]
@@ -143,112 +144,108 @@ class Fits:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report: its records by the fields of Report, what it says and shows."""
+    """A part of the report: how its record is made, and what it says and shows."""
 
-    computed: Mapping[str, Callable[[Fits], Any]]
+    record: str  # The field of Report.
+    computed: Callable[[Fits], Any]
     said: Callable[[Report], Mapping[str, str]] = lambda _: {}
     shown: Callable[[Report], Mapping[str, Any]] = lambda _: {}
 
 
 SECTIONS: Final = (
     Section(
-        {
-            "judged": lambda at: trust.compute(
-                at.held_out, at.job.focus, MODEL, FREQUENCIES, at.rival, at.job.groups
-            )
-        },
+        "judged",
+        lambda at: trust.compute(
+            at.held_out, at.job.focus, MODEL, FREQUENCIES, at.rival, at.job.groups
+        ),
         lambda of: trust.say(
             of.judged, of.scores[0], of.performance, of.reading.too_good, of.focus.level
         ),
     ),
     Section(
-        {"reading": lambda at: reading.compute(at.job)},
+        "reading",
+        lambda at: reading.compute(at.job),
         lambda of: reading.say(of.reading),
         lambda of: reading.show(of.reading),
     ),
     Section(
-        {
-            "scores": lambda at: tuple(
-                scores.compute(at.held_out, name, at.job.units, at.job.focus.level)
-                for name in at.held_out.probabilities
-            ),
-            "check": lambda at: scores.read_check(at.job, at.uncertainty),
-        },
+        "scores",
+        lambda at: tuple(
+            scores.compute(at.held_out, name, at.job.units, at.job.focus.level)
+            for name in at.held_out.probabilities
+        ),
         shown=lambda of: scores.show(of.scores, of.classes, of.reading.drawn),
     ),
+    Section("check", lambda at: scores.read_check(at.job, at.uncertainty)),
     Section(
-        {
-            "performance": lambda at: performance.compute(
-                at.held_out, at.job.focus, MODEL, at.rival, at.job.units
-            ),
-            "score": lambda at: read_score(at.job, at.held_out, MODEL),
-        },
+        "performance",
+        lambda at: performance.compute(at.held_out, at.job.focus, MODEL, at.rival, at.job.units),
         lambda of: performance.say(
             of.performance, of.classes, of.focus, costs=of.costs is not None
         ),
         lambda of: performance.show(of.performance, of.judged.rival.name, of.score, of.focus.level),
     ),
+    Section("score", lambda at: performance.read_score(at.job, at.held_out, MODEL)),
     Section(
-        {"costs": lambda at: costs.compute(at.held_out, at.job.focus.costs, (MODEL, at.rival))},
+        "costs",
+        lambda at: costs.compute(at.held_out, at.job.focus.costs, (MODEL, at.rival)),
         lambda of: costs.say(of.costs, of.focus.threshold),
         lambda of: costs.show(of.costs),
     ),
     Section(
-        {
-            "stability": lambda at: at.stability,
-            "learning": lambda at: at.learning,
-            "recipe": lambda at: refitted_as(at.job)[1],
-        },
+        "stability",
+        lambda at: at.stability,
         lambda of: refits.say(of.stability, of.recipe),
         lambda of: refits.show(of.stability, of.learning),
     ),
     Section(
-        {
-            "subgroups": lambda at: subgroups.compute(at.job, at.held_out, MODEL),
-            "parts": lambda at: subgroups.read_parts(
-                at.job,
-                at.held_out,
-                MODEL,
-                at.known,
-                (at.doubtful["upper"] - at.doubtful["lower"]).to_numpy(),
-            ),
-        },
+        "subgroups",
+        lambda at: subgroups.compute(at.job, at.held_out, MODEL),
         lambda of: subgroups.say(of.subgroups, len(of.classes)),
     ),
     Section(
-        {
-            "doubt": lambda at: doubt.compute(
-                at.job, at.drawn.model, at.judged, at.held_out, at.known, at.doubtful, at.event
-            )
-        },
+        "parts",
+        lambda at: subgroups.read_parts(at.job, at.held_out, MODEL, at.known, at.widths),
+    ),
+    Section(
+        "doubt",
+        lambda at: doubt.compute(
+            at.job, at.drawn.model, at.judged, at.held_out, at.known, at.doubtful, at.event
+        ),
         lambda of: doubt.say(of.doubt),
         lambda of: doubt.show(of.doubt),
     ),
     Section(
-        {"oddities": lambda at: oddities.compute(at.job, at.judged, at.held_out)},
+        "oddities",
+        lambda at: oddities.compute(at.job, at.judged, at.held_out),
         lambda of: oddities.say(of.oddities),
     ),
     Section(
-        {"moves": lambda at: at.moves},
+        "moves",
+        lambda at: at.moves,
         lambda of: moves.say(of.moves, helps=of.judged.helps),
         lambda of: moves.show(of.moves, of.classes, of.reading.drawn, of.performance.event),
     ),
     Section(
-        {"learned": lambda at: learned.compute(at.job, at.drawn.model, at.drawn.refined, at.moves)},
+        "learned",
+        lambda at: learned.compute(at.job, at.drawn.model, at.drawn.refined, at.moves),
         lambda of: learned.say(of.learned),
         lambda of: learned.show(of.learned, of.classes, of.reading.drawn),
     ),
     Section(
-        {"imputations": lambda at: filled.compute(at.job, at.judged, at.cells)},
+        "imputations",
+        lambda at: filled.compute(at.job, at.judged, at.cells),
         lambda of: filled.say(of.imputations, of.reading.missing),
         lambda of: filled.show(of.imputations),
     ),
     Section(
-        {"diagnostics": lambda at: diagnostics.compute(at.drawn.refined, at.findings, at.heard)},
+        "diagnostics",
+        lambda at: diagnostics.compute(at.drawn.refined, at.findings, at.heard),
         lambda of: diagnostics.say(of.diagnostics),
     ),
     Section(
-        {"described": lambda at: described.compute(at.job, at.fitted, at.drawn.refined)},
+        "described",
+        lambda at: described.compute(at.job, at.fitted, at.drawn.refined),
         lambda of: described.say(of.described),
     ),
 )
@@ -325,6 +322,7 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
         uncertainty=uncertainty,
         known=known,
         doubtful=doubtful,
+        widths=(doubtful["upper"] - doubtful["lower"]).to_numpy(),
         judged=judged,
         moves=moved,
         findings=findings,
@@ -381,9 +379,8 @@ def _validated(job: Job, procedure: Procedure, fitted: Fitted, phase: Phase) -> 
 def _report(fits: Fits, intervals: str) -> Report:
     """All sections from the fits; ``intervals`` says how often theirs hold the truth."""
     job, model, held_out = fits.job, fits.drawn.model, fits.held_out
-    parts = {name: compute for part in SECTIONS for name, compute in part.computed.items()}
     with progress(False) as track:
-        records = {name: parts[name](fits) for name in track(list(parts), "Sections")}
+        records = {part.record: part.computed(fits) for part in track(list(SECTIONS), "Sections")}
     return Report(
         title=job.title,
         target=job.target,
@@ -392,6 +389,8 @@ def _report(fits: Fits, intervals: str) -> Report:
         inference=fits.drawn.sentence,
         intervals=intervals,
         folds=int(held_out.folds.max()) + 1,
+        learning=fits.learning,
+        recipe=refitted_as(job)[1],
         row_title=job.row_title,
         focus=job.focus,
         missingness=getattr(model.model_, "message", ""),

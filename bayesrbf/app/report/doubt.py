@@ -376,30 +376,13 @@ def _rehearsed(job: Job, drawn: Drawn) -> str:
 
 def say(doubt: Doubt) -> dict[str, str]:
     """How many rows are unsure, how many intervals leave the answer open, and what to do then."""
-    return {"unsure": _of_all(doubt), "open_intervals": _of_intervals(doubt)}
-
-
-def _of_all(doubt: Doubt) -> str:
-    """A sentence: how many rows are unsure, and the epistemic share of their entropy."""
     share = float(doubt.epistemic.sum() / max((doubt.aleatoric + doubt.epistemic).sum(), 1e-300))
-    text = (
-        f"No class has a probability of {percent(doubt.threshold)} or more in "
-        f"{count(doubt.below)} of {plural(doubt.judged, 'row')} held out"
-    )
-    if not doubt.epistemic.any():
-        return (
-            f"{text}; without intervals of rows held out the kinds of doubt cannot be told apart."
+    kinds = "without intervals of rows held out the kinds of doubt cannot be told apart."
+    if doubt.epistemic.any():
+        kinds = (
+            f"of all doubt {percent(share)} is about the model, and more rows or a better kind of "
+            "model may take it away; the rest is overlap of the classes in these columns."
         )
-    return (
-        f"{text}; of all doubt {percent(share)} is about the model, "
-        "and more rows or a better kind of model may take it away; the rest is overlap "
-        "of the classes in these columns."
-    )
-
-
-def _of_intervals(doubt: Doubt) -> str:
-    """How many intervals hold the threshold, and advice for those that leave every answer open."""
-    rows = doubt.rows
     undecided = ""
     if doubt.event is not None and doubt.undecided is not None:
         holds = "holds" if doubt.undecided == 1 else "hold"
@@ -408,16 +391,19 @@ def _of_intervals(doubt: Doubt) -> str:
             f"{holds} the threshold of {percent(doubt.event.threshold)}: of these either decision "
             "may be right. Listed are the rows nearest to it. "
         )
-    wide = sum(row.upper - row.lower > OPEN_WIDTH for row in rows)
-    if not wide:
-        return undecided.strip()
+    wide = sum(row.upper - row.lower > OPEN_WIDTH for row in doubt.rows)
     verb = "has an interval" if wide == 1 else "have intervals"
-    return undecided + (
-        f"Of {plural(len(rows), 'row')} listed {count(wide)} {verb} wider than "
+    refer = (
+        f"Of {plural(len(doubt.rows), 'row')} listed {count(wide)} {verb} wider than "
         f"{number(OPEN_WIDTH)}: nothing is to be decided by such a probability. Refer the row to "
         "whoever decides without the model, or measure the cell that its line names and predict it "
         "anew."
     )
+    return {
+        "unsure": f"No class has a probability of {percent(doubt.threshold)} or more in "
+        f"{count(doubt.below)} of {plural(doubt.judged, 'row')} held out; {kinds}",
+        "open_intervals": undecided + refer if wide else undecided.strip(),
+    }
 
 
 def show(doubt: Doubt) -> dict[str, Any]:

@@ -6,13 +6,14 @@ Shapes differ wherever colours do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 from markupsafe import Markup
 
-from bayesrbf.app.svg import PlotArea, element, points
+from bayesrbf.app.svg import PlotArea, element, picture, points
+from bayesrbf.app.words import cell, clipped
 
 NARROW = 344.0
 """Width that fits a phone, in CSS pixels."""
@@ -57,3 +58,29 @@ def upright(axes: PlotArea, at: float) -> Markup:
     """A dashed line at a value across."""
     x = axes.at_x(at)
     return element("line", class_="diagonal", x1=x, x2=x, y1=axes.box[3], y2=axes.box[1])
+
+
+def bars(
+    rows: Sequence[tuple[str, Sequence[tuple[float, str]]]],
+    most: float,
+    decimals: int | None,
+    unit: str,
+    title: str,
+) -> Markup:
+    """Bars of one or two values, each with its style, beside every name, up to ``most``."""
+    n, left = max((len(values) for _, values in rows), default=1), 290.0
+    step = 10.0 + 10.0 * n
+    bottom = 6 + step * len(rows)
+    axes = PlotArea((0.0, most * 1.02), (0.0, 1.0), (left, 6.0, WIDE_WIDTH - 62, bottom))
+    marks = []
+    for i, (name, values) in enumerate(rows):
+        y = 6 + step * i
+        label = element("text", clipped(name, 32), class_="tick end", x=left - 8, y=y + 9 + 5 * n)
+        marks.append(label)
+        for place, (value, style) in enumerate(values):
+            top, end = y + 6 - n + 11 * place, axes.at_x(value)
+            marks += [
+                element("rect", class_=style, x=left, y=top, width=end - left, height=10),
+                element("text", cell(value, decimals), class_="tick start", x=end + 5, y=top + 9),
+            ]
+    return picture(WIDE_WIDTH, bottom + 40, title, axes.frame(unit, x_ticks=3), *marks)

@@ -11,12 +11,12 @@ import pandas as pd
 from jaxtyping import Float
 from markupsafe import Markup
 
-from bayesrbf.app.report.drawing import SMALL_WIDTH, WIDE_WIDTH, legend
+from bayesrbf.app.report.drawing import SMALL_WIDTH, WIDE_WIDTH, bars, legend
 from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.moves import MOST_LINES, Moves
 from bayesrbf.app.svg import PlotArea, element, picture, points
-from bayesrbf.app.words import cell, clipped, listing, number, percent, plural
+from bayesrbf.app.words import clipped, listing, number, percent, plural
 from bayesrbf.base import names
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.families.hybrid.density import MixtureDensity
@@ -70,9 +70,6 @@ class Learned:
     members: tuple[Member, ...] = ()  # Of a stack; empty for other families.
     relevances: tuple[tuple[str, float], ...] = ()
     """Column and its relevance to the likeness of rows, the largest first; learned by a stack."""
-
-
-# The labelled cells of a column class by class, and the density that each class has by itself.
 
 
 BINS: Final = 30
@@ -302,47 +299,46 @@ def read_members(refined: Any) -> tuple[Member, ...]:
 
 def say(learned: Learned) -> dict[str, str]:
     """The first member of a stack, and what makes rows alike; empty without any."""
-    return {
-        "members": _of_members(learned.members) if learned.members else "",
-        "relevances": _of_relevances(learned.relevances) if learned.relevances else "",
-    }
-
-
-def _of_members(every: Sequence[Member]) -> str:
-    """The member of a stack with the largest weight in the probabilities that are given out."""
-    first = every[0]
-    text = (
-        f"Of {plural(len(every), 'member')} the largest weight has “{first.name}”: "
-        f"{percent(first.fitted)}"
-    )
-    if first.mean != first.mean:
-        return f"{text}."
-    return (
-        f"{text}. Under the posterior its weight is {percent(first.mean)} in the mean, with "
-        f"{percent(0.9)} probability between {percent(first.lower)} and {percent(first.upper)}."
-    )
-
-
-def _of_relevances(columns: Sequence[tuple[str, float]]) -> str:
-    """The columns that decide whether two rows count as alike."""
-    first = listing([f"“{clipped(name, 30)}”" for name, _ in columns[:3]])
-    text = f"Whether two rows count as alike depends most on {first}"
-    few = sum(value < LITTLE_RELEVANCE for _, value in columns)
-    if not few:
-        return f"{text}; no column is left out."
-    verb = "counts" if few == 1 else "count"
-    return f"{text}; {few} of {plural(len(columns), 'column')} hardly {verb}."
+    members = relevances = ""
+    if learned.members:
+        first = learned.members[0]
+        members = (
+            f"Of {plural(len(learned.members), 'member')} the largest weight has “{first.name}”: "
+            f"{percent(first.fitted)}."
+        )
+        if first.mean == first.mean:
+            members += (
+                f" Under the posterior its weight is {percent(first.mean)} in the mean, with "
+                f"{percent(0.9)} probability between {percent(first.lower)} and "
+                f"{percent(first.upper)}."
+            )
+    if columns := learned.relevances:
+        named = listing([f"“{clipped(name, 30)}”" for name, _ in columns[:3]])
+        few = sum(value < LITTLE_RELEVANCE for _, value in columns)
+        verb = "counts" if few == 1 else "count"
+        rest = f"{few} of {plural(len(columns), 'column')} hardly {verb}"
+        rest = rest if few else "no column is left out"
+        relevances = f"Whether two rows count as alike depends most on {named}; {rest}."
+    return {"members": members, "relevances": relevances}
 
 
 def show(learned: Learned, classes: Sequence[str], drawn: list[int]) -> dict[str, Any]:
     """Weights of members, likeness of rows, and columns in the classes at some positions."""
     shown = sorted(drawn) or list(range(len(classes)))[:MOST_LINES]
+    rows = learned.relevances[:MOST_BARS]
+    first = ", ".join(f"{name} {number(value)}" for name, value in rows[:5])
     marks = {
         f"posterior mean and {percent(0.9)} interval": "dot c0",
         "fitted, step by step": "ring c1",
     }
     return {
-        "relevances": _relevances(learned.relevances[:MOST_BARS]),
+        "relevances": bars(
+            [(name, [(value, "fill c0")]) for name, value in rows],
+            1.0,
+            2,
+            "over the largest",
+            f"How much a difference in a column counts, over the largest of its kind: {first}",
+        ),
         "weights": _weights(learned.members) if learned.members else None,
         "weight_marks": legend(marks),
         "by_class": [by_class(column, classes, shown) for column in learned.by_class],
@@ -373,24 +369,6 @@ def _weights(members: Sequence[Member]) -> Markup:
     )
     frame = axes.frame("weight in the pool")
     return picture(width, bottom + 40, f"Weights of the members: {text}", frame, *marks)
-
-
-def _relevances(rows: Sequence[tuple[str, float]]) -> Markup:
-    """A bar a column: what a difference in it counts, over the largest."""
-    step, left = 20.0, 290.0
-    bottom = 6 + step * len(rows)
-    axes = PlotArea((0.0, 1.02), (0.0, 1.0), (left, 6.0, WIDE_WIDTH - 62, bottom))
-    bars = []
-    for i, (name, value) in enumerate(rows):
-        y, end = 6 + step * i, axes.at_x(value)
-        bars += [
-            element("text", clipped(name, 32), class_="tick end", x=left - 8, y=y + 14),
-            element("rect", class_="fill c0", x=left, y=y + 5, width=end - left, height=10),
-            element("text", cell(value, 2), class_="tick start", x=end + 5, y=y + 14),
-        ]
-    first = ", ".join(f"{name} {number(value)}" for name, value in rows[:5])
-    title = f"How much a difference in a column counts, over the largest of its kind: {first}"
-    return picture(WIDE_WIDTH, bottom + 40, title, axes.frame("over the largest", x_ticks=3), *bars)
 
 
 CLASS_LANE = 56.0

@@ -14,11 +14,11 @@ from markupsafe import Markup
 from scipy.special import rel_entr
 
 from bayesrbf import table
-from bayesrbf.app.report.drawing import SMALL_WIDTH, WIDE_WIDTH, curve, legend
+from bayesrbf.app.report.drawing import SMALL_WIDTH, bars, curve, legend
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.performance import Event
 from bayesrbf.app.svg import PlotArea, element, picture
-from bayesrbf.app.words import cell, clipped, decimals_of, listing, number, percent
+from bayesrbf.app.words import clipped, decimals_of, listing, number, percent
 
 MOST_EFFECT_ROWS: Final = 2_000
 MOST_EFFECT_CELLS: Final = 6_000
@@ -211,38 +211,24 @@ def show(
     moves: Moves, classes: Sequence[str], drawn: list[int], event: Event | None
 ) -> dict[str, Any]:
     """Contributions of the leading columns, and their effects on the event or on some classes."""
+    rows = moves.contributions[:BARS]
+    most = max((row.most for row in rows), default=0.0) or 1.0
+    first = ", ".join(f"{o.name} {number(o.alone)} and {number(o.beside)}" for o in rows[:5])
     shown = drawn[:MOST_LINES] if event is None else [event.column]
     lines = {classes[c]: f"line c{c % 8}" for c in shown}
     return {
-        "contributions": _contributions(moves.contributions[:BARS]),
+        "contributions": bars(
+            [(o.name, [(o.alone, "fill c2"), (o.beside, "fill c0")]) for o in rows],
+            most,
+            decimals_of(np.array([0.0, most]), as_written=False),
+            "nats per row",
+            "How far columns move the probabilities, alone and beside all others, in nats: "
+            f"{first}",
+        ),
         "contribution_marks": legend({"known alone": "bar c2", "beside all others": "bar c0"}),
         "effects": [_effect(effect, shown, moves.base) for effect in moves.effects[:EFFECTS]],
         "effect_lines": legend(lines | {"where nothing is known": "line muted dash1"}),
     }
-
-
-def _contributions(rows: Sequence[Contribution]) -> Markup:
-    """Two bars a column, in nats: known alone, and beside all others."""
-    step, left = 30.0, 290.0
-    bottom = 6 + step * len(rows)
-    most = max((row.most for row in rows), default=0.0) or 1.0
-    axes = PlotArea((0.0, most * 1.02), (0.0, 1.0), (left, 6.0, WIDE_WIDTH - 62, bottom))
-    decimals = decimals_of(np.array([0.0, most]), as_written=False)
-    bars = []
-    for i, row in enumerate(rows):
-        y = 6 + step * i
-        bars.append(element("text", clipped(row.name, 32), class_="tick end", x=left - 8, y=y + 19))
-        for value, style, down in ((row.alone, "fill c2", 4.0), (row.beside, "fill c0", 15.0)):
-            end = axes.at_x(value)
-            bars += [
-                element("rect", class_=style, x=left, y=y + down, width=end - left, height=10),
-                element(
-                    "text", cell(value, decimals), class_="tick start", x=end + 5, y=y + down + 9
-                ),
-            ]
-    first = ", ".join(f"{o.name} {number(o.alone)} and {number(o.beside)}" for o in rows[:5])
-    title = f"How far columns move the probabilities, alone and beside all others, in nats: {first}"
-    return picture(WIDE_WIDTH, bottom + 40, title, axes.frame("nats per row", x_ticks=3), *bars)
 
 
 def _effect(column: Effect, shown: Sequence[int], base: Float[np.ndarray, " label"]) -> Markup:

@@ -239,9 +239,7 @@ def say(
 def show(performance: Judged, rival: str, score: GivenScore | None, level: float) -> dict[str, Any]:
     """Whether probabilities come true, and the net benefit of acting on them."""
     event, acted = performance.event, performance.drawn
-    given = [] if score is None else [score.score]
-    marks = {f"this model, with its {percent(level)} interval": "line c0", rival: "line c1 dash1"}
-    marks |= {} if score is None else {score.name: "line c2 dash2"}
+    given = {} if score is None else {score.name: score.score}
     return {
         "come_true": reliability(performance.reliability, "that class")
         if event is None
@@ -249,11 +247,18 @@ def show(performance: Judged, rival: str, score: GivenScore | None, level: float
             performance.reliability, event.name, event.column % 8, performance.hardest[1]
         ),
         "net_benefit": [
-            net_benefit(own, [other, *given], performance.threshold, len(acted) == 1)
+            net_benefit(own, [other, *given.values()], performance.threshold, len(acted) == 1)
             for _, own, other in acted
         ],
-        "benefit_lines": legend(marks | {"acting on every row": "line muted"}),
+        "benefit_lines": benefit_lines("this model", level, [rival, *given]),
     }
+
+
+def benefit_lines(who: str, level: float, others: Sequence[str]) -> Markup:
+    """Names of the curves of :func:`net_benefit`."""
+    marks = {f"{who}, with its {percent(level)} interval": "line c0"}
+    marks |= {name: f"line c{place} dash{place}" for place, name in enumerate(others, 1)}
+    return legend(marks | {"acting on every row": "line muted"})
 
 
 STRIP: Final = 46.0

@@ -11,10 +11,9 @@ from markupsafe import Markup, escape
 
 from bayesrbf.app import words
 from bayesrbf.app.report.collect import Report, pictures, sentences
-from bayesrbf.app.report.drawing import legend
 from bayesrbf.app.report.held_out import RIVALS_IN_WORDS
 from bayesrbf.app.report.output import VALIDATION
-from bayesrbf.app.report.performance import net_benefit, reliability
+from bayesrbf.app.report.performance import benefit_lines, net_benefit, reliability
 from bayesrbf.app.report.tripod import ITEMS, said_of
 from bayesrbf.version import __version__
 
@@ -56,13 +55,11 @@ def render_validation(result: Validation, title: str) -> str:
     drawn: dict[str, Markup | None] = dict.fromkeys(("come_true", "net_benefit", "benefit_lines"))
     if (event := result.event) is not None:
         own = result.against_rest[event.name]
-        other = [] if result.score is None else [result.score.score]
-        lines = {f"the model, with its {words.percent(result.prob)} interval": "line c0"}
-        lines |= {} if result.score is None else {result.score.name: "line c1 dash1"}
+        given = {} if result.score is None else {result.score.name: result.score.score}
         drawn = {
             "come_true": reliability(own.reliability, event.name, 0, own),
-            "net_benefit": net_benefit(own, other, event.threshold),
-            "benefit_lines": legend(lines | {"acting on every row": "line muted"}),
+            "net_benefit": net_benefit(own, list(given.values()), event.threshold),
+            "benefit_lines": benefit_lines("the model", result.prob, list(given)),
         }
     page = (
         environment()

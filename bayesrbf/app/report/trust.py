@@ -176,11 +176,7 @@ def compute(
 
 
 def say(
-    judged: JudgedByRivals,
-    own: MeanScores,
-    performance: Judged,
-    too_good: str,
-    level: float,
+    judged: JudgedByRivals, own: MeanScores, performance: Judged, too_good: str, level: float
 ) -> dict[str, str]:
     """Whether the probabilities can be trusted, beside answers that need no model, and why.
 
@@ -193,11 +189,28 @@ def say(
     if right and few:
         right, words = False, f"its calibration {few}"
     parts = evidence(judged), too_good, of_separation(hardest.auroc)
+    loss, accuracy = performance.model.log_loss, performance.model.accuracy
+    rival, lead = judged.rival, judged.rival.gain.interval
+    kind = "no better, so far as these rows tell, than"
+    if rival.gain.better or rival.gain.worse:
+        kind = f"{'better' if rival.gain.better else 'worse'} than"
     return {
         "verdict": verdict(judged, right and not too_good, words),
         "evidence": " ".join(filter(None, parts)),
-        "surprise": _surprise(judged, performance.model.log_loss),
-        "scores": _against_rival(judged, performance.model.accuracy, level),
+        "surprise": (
+            f"The average surprise (log loss) is {number(loss.value)} nats "
+            f"({ends(loss.lower, loss.upper)}), that of the class frequencies "
+            f"{number(judged.base.log_loss)}, that of {rival.name} {number(rival.log_loss)}: a row "
+            "counts 0 where its true class was given all probability, 0.69 at one half, 4.6 at "
+            "one in 100."
+        ),
+        "scores": (
+            f"The average surprise at the true class (log loss) is {number(judged.log_loss)} nats "
+            f"on rows held out, {kind} the {number(rival.log_loss)} of {rival.name}, the best "
+            f"rival (a lead of {number(lead.value)}, {percent(level)} interval "
+            f"{ends(lead.lower, lead.upper)}); the most probable class is right in "
+            f"{percent(accuracy.value)} of the rows."
+        ),
     }
 
 
@@ -275,27 +288,3 @@ def _beside_rivals(judged: JudgedByRivals, answer: str) -> str:
 def _of_groups(judged: JudgedByRivals) -> str:
     """The number of groups in words; empty where rows have no groups."""
     return "" if judged.groups is None else f" in {plural(judged.groups, 'group')}"
-
-
-def _surprise(judged: JudgedByRivals, own: Interval) -> str:
-    """The log loss beside those of both rivals, and what a log loss is."""
-    return (
-        f"The average surprise (log loss) is {number(own.value)} nats ({ends(own.lower, own.upper)}"
-        f"), that of the class frequencies {number(judged.base.log_loss)}, that of "
-        f"{judged.rival.name} {number(judged.rival.log_loss)}: a row counts 0 where its true "
-        "class was given all probability, 0.69 at one half, 4.6 at one in 100."
-    )
-
-
-def _against_rival(judged: JudgedByRivals, right: Interval, level: float) -> str:
-    """The model's log loss beside that of the best rival, row by row of the same rows."""
-    rival, lead = judged.rival, judged.rival.gain.interval
-    kind = "no better, so far as these rows tell, than"
-    if rival.gain.better or rival.gain.worse:
-        kind = f"{'better' if rival.gain.better else 'worse'} than"
-    return (
-        f"The average surprise at the true class (log loss) is {number(judged.log_loss)} nats on "
-        f"rows held out, {kind} the {number(rival.log_loss)} of {rival.name}, the best rival (a "
-        f"lead of {number(lead.value)}, {percent(level)} interval {ends(lead.lower, lead.upper)}); "
-        f"the most probable class is right in {percent(right.value)} of the rows."
-    )
