@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from jaxtyping import Float, Int
 
-import bayesrbf
 from bayesrbf.answers.comparisons import GivenScore, Parts
-from bayesrbf.answers.stability import Stability
 from bayesrbf.app.report import (
     costs,
     described,
@@ -35,14 +33,7 @@ from bayesrbf.app.report.density import JudgedTable, judge_table
 from bayesrbf.app.report.described import Described
 from bayesrbf.app.report.diagnostics import Diagnostics
 from bayesrbf.app.report.doubt import Doubt
-from bayesrbf.app.report.families import (
-    FAMILIES,
-    Drawn,
-    Fitted,
-    Procedure,
-    draw_posterior,
-    refitted_as,
-)
+from bayesrbf.app.report.families import FAMILIES, Drawn, Fitted, Procedure, draw_posterior
 from bayesrbf.app.report.filled import HeldOutCells, Imputations, fill_held_out
 from bayesrbf.app.report.held_out import (
     CROSS_VALIDATION,
@@ -61,8 +52,9 @@ from bayesrbf.app.report.learned import Learned
 from bayesrbf.app.report.moves import Moves
 from bayesrbf.app.report.oddities import Oddities
 from bayesrbf.app.report.options import ANYTHING, Focus
-from bayesrbf.app.report.performance import Event, Judged, event_among
+from bayesrbf.app.report.performance import Judged
 from bayesrbf.app.report.reading import Reading
+from bayesrbf.app.report.refits import Refits
 from bayesrbf.app.report.scores import Check, MeanScores
 from bayesrbf.app.report.subgroups import Subgroups
 from bayesrbf.app.report.trust import JudgedByRivals
@@ -90,9 +82,6 @@ class Report:
     title: str
     target: str  # Name of the label column.
     classes: tuple[str, ...]
-    estimator: str  # Name of the classifier's class.
-    inference: str  # How the posterior was made, and why.
-    intervals: str  # How often its intervals hold the truth, or that this was not tried.
     folds: int
     judged: JudgedByRivals
     scores: tuple[MeanScores, ...]  # The model first, then the class frequencies and the rivals.
@@ -106,13 +95,10 @@ class Report:
     imputations: Imputations
     diagnostics: Diagnostics
     described: Described
+    refits: Refits
     held_out: str = ""  # How rows were held out, where not by chance.
-    missingness: str = ""  # What held-out rows gain by missing indicators.
     parts: tuple[Parts, ...] = ()  # By the columns that were asked for.
     score: GivenScore | None = None  # That was given beside the model.
-    stability: Stability | None = None  # Where refits were asked for.
-    recipe: str = ""  # How they were fitted, in a sentence.
-    learning: bayesrbf.LearningCurve | None = None  # Beside these refits, where it could be made.
     check: Check | None = None  # Where the truth of hidden labels is known.
     costs: Costs | None = None  # Where costs were given.
     row_title: str = "row"  # What the names of rows are called.
@@ -128,7 +114,6 @@ class Fits:
     drawn: Drawn
     held_out: HeldOutRows
     rival: str  # Of least log loss.
-    event: Event | None  # Of two classes.
     uncertainty: xr.Dataset  # Of every row.
     known: Int[np.ndarray, " row"]  # Positions of rows whose label no fit had seen.
     doubtful: xr.Dataset  # Uncertainty of these.
@@ -137,8 +122,8 @@ class Fits:
     moves: Moves
     findings: tuple[Finding, ...]
     cells: HeldOutCells | None
-    stability: Stability | None
-    learning: bayesrbf.LearningCurve | None
+    refits: Refits
+    intervals: str  # How often they hold the truth, or that this was not tried.
     heard: tuple[str, ...]
 
 
@@ -164,7 +149,7 @@ SECTIONS: Final = (
     ),
     Section(
         "reading",
-        lambda at: reading.compute(at.job),
+        lambda at: reading.compute(at.job, getattr(at.drawn.model.model_, "message", "")),
         lambda of: reading.say(of.reading),
         lambda of: reading.show(of.reading),
     ),
@@ -193,10 +178,10 @@ SECTIONS: Final = (
         lambda of: costs.show(of.costs),
     ),
     Section(
-        "stability",
-        lambda at: at.stability,
-        lambda of: refits.say(of.stability, of.recipe),
-        lambda of: refits.show(of.stability, of.learning),
+        "refits",
+        lambda at: at.refits,
+        lambda of: refits.say(of.refits),
+        lambda of: refits.show(of.refits),
     ),
     Section(
         "subgroups",
@@ -210,7 +195,7 @@ SECTIONS: Final = (
     Section(
         "doubt",
         lambda at: doubt.compute(
-            at.job, at.drawn.model, at.judged, at.held_out, at.known, at.doubtful, at.event
+            at.job, at.drawn.model, at.judged, at.held_out, at.known, at.doubtful, at.intervals
         ),
         lambda of: doubt.say(of.doubt),
         lambda of: doubt.show(of.doubt),
@@ -240,7 +225,7 @@ SECTIONS: Final = (
     ),
     Section(
         "diagnostics",
-        lambda at: diagnostics.compute(at.drawn.refined, at.findings, at.heard),
+        lambda at: diagnostics.compute(at.drawn, at.findings, at.heard),
         lambda of: diagnostics.say(of.diagnostics),
     ),
     Section(
@@ -299,15 +284,16 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
             drawn = draw_posterior(job, fitted.model)
         with phase(ROWS):
             judged, uncertainty, moved, findings = _looks(job, drawn)
-        cells = stability = learning = None
+        cells, refitted = None, Refits()
         if not job.knows_holes:
             with phase(CELLS):
                 cells = fill_held_out(job, judged)
         if job.stability:
             with phase(STABILITY):
-                stability = refits.compute(job, held_out)
+                refitted = refits.compute(job, held_out)
             with phase(LEARNING):
                 learning = refits.read_learning(job, drawn.model, judged.density)
+                refitted = replace(refitted, learning=learning)
     with _heard() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
         intervals = doubt.read_intervals(job, drawn)
     heard += [f"In the rehearsal: {sentence}" for sentence in rehearsing if sentence not in heard]
@@ -318,7 +304,6 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
         drawn=drawn,
         held_out=held_out,
         rival=trust.best_of(held_out, (LOGISTIC, FOREST)),
-        event=event_among(held_out, job.focus) if len(held_out.classes) == 2 else None,
         uncertainty=uncertainty,
         known=known,
         doubtful=doubtful,
@@ -327,12 +312,12 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
         moves=moved,
         findings=findings,
         cells=cells,
-        stability=stability,
-        learning=learning,
+        refits=refitted,
+        intervals=intervals,
         heard=tuple(heard),
     )
     with phase(MAKING):
-        report = _report(fits, intervals)
+        report = _report(fits)
     return Outcome(report, drawn.refined, held_out, uncertainty)
 
 
@@ -376,24 +361,18 @@ def _validated(job: Job, procedure: Procedure, fitted: Fitted, phase: Phase) -> 
     return replace(held_out, probabilities={MODEL: of_model, **held_out.probabilities})
 
 
-def _report(fits: Fits, intervals: str) -> Report:
-    """All sections from the fits; ``intervals`` says how often theirs hold the truth."""
-    job, model, held_out = fits.job, fits.drawn.model, fits.held_out
+def _report(fits: Fits) -> Report:
+    """All sections from the fits."""
+    job, held_out = fits.job, fits.held_out
     with progress(False) as track:
         records = {part.record: part.computed(fits) for part in track(list(SECTIONS), "Sections")}
     return Report(
         title=job.title,
         target=job.target,
         classes=tuple(map(str, held_out.classes)),
-        estimator=type(model).__name__,
-        inference=fits.drawn.sentence,
-        intervals=intervals,
         folds=int(held_out.folds.max()) + 1,
-        learning=fits.learning,
-        recipe=refitted_as(job)[1],
         row_title=job.row_title,
         focus=job.focus,
-        missingness=getattr(model.model_, "message", ""),
         held_out=job.splits.sentence if job.judged_apart or job.units is not None else "",
         **records,
     )

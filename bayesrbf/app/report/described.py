@@ -31,6 +31,7 @@ Priors = tuple[tuple[str, str], ...]
 class Described:
     """The model, and everything needed to make it again."""
 
+    estimator: str  # Name of the classifier's class.
     sentence: str  # What was chosen, and why.
     given: str  # What the graph sums out, or takes as given.
     priors: tuple[tuple[str, str], ...]  # Quantity and prior, in words and numbers.
@@ -42,6 +43,7 @@ class Described:
 def compute(job: Job, fitted: Fitted, refined: Any) -> Described:
     """Chosen settings, priors in words, and the call that fits again."""
     return Described(
+        estimator=type(refined).__name__,
         sentence=fitted.sentence,
         given=GIVEN[job.family],
         priors=_PRIORS[job.family](refined),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from bayesrbf.app.report.families import Drawn
 from bayesrbf.app.words import listing, number, plural
 from bayesrbf.base import names
 from bayesrbf.inference.diagnose import RHAT_PARAMETERS, Finding, effective_draws, rhat
@@ -16,6 +16,7 @@ from bayesrbf.inference.diagnose import RHAT_PARAMETERS, Finding, effective_draw
 class Diagnostics:
     """State of the fit and of its posterior: findings, worst figures, warnings."""
 
+    inference: str  # How the posterior was made, and why.
     status: tuple[str, ...]  # Sentences about the fit.
     findings: tuple[Finding, ...]
     variables: tuple[tuple[str, int, float, float], ...]
@@ -30,8 +31,9 @@ class Diagnostics:
         return any(rhat == rhat for _, _, rhat, _ in self.variables)
 
 
-def compute(refined: Any, findings: tuple[Finding, ...], heard: tuple[str, ...]) -> Diagnostics:
+def compute(drawn: Drawn, findings: tuple[Finding, ...], heard: tuple[str, ...]) -> Diagnostics:
     """Sentences on the fit, the findings of ``diagnose()``, and a line per free variable."""
+    refined = drawn.refined
     posterior = refined.posterior_[names.POSTERIOR]
     draws = refined.draws_
     worth = np.inf if draws is None else draws.worth
@@ -51,7 +53,8 @@ def compute(refined: Any, findings: tuple[Finding, ...], heard: tuple[str, ...])
         f"{number(refined.temperature_)}.",
     )
     by_error = refined.model_.pools
-    return Diagnostics(status, findings, tuple(variables), heard, draws is not None, by_error)
+    read = drawn.sentence, status, findings, tuple(variables), heard
+    return Diagnostics(*read, draws is not None, by_error)
 
 
 def say(diagnostics: Diagnostics) -> dict[str, str]:

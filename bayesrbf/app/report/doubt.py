@@ -24,7 +24,7 @@ from bayesrbf.app.report.families import FAMILIES, Drawn
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.learned import component_names
-from bayesrbf.app.report.performance import Event
+from bayesrbf.app.report.performance import Event, event_among
 from bayesrbf.app.svg import PlotArea, element, picture
 from bayesrbf.app.words import clipped, count, number, percent, plural
 from bayesrbf.base import names
@@ -99,6 +99,7 @@ class Doubt:
     below: int  # Those whose most probable class has less than ``threshold``.
     threshold: float
     novel: tuple[NovelRow, ...]  # The most novel first.
+    intervals: str  # How often they hold the truth, or that this was not tried.
     event: Event | None = None  # Of two classes.
     undecided: int | None = None  # Rows whose interval holds the threshold; None without any.
 
@@ -128,7 +129,7 @@ def compute(
     held_out: HeldOutRows,
     known: Int[np.ndarray, " row"],
     uncertainty: xr.Dataset,
-    event: Event | None = None,
+    intervals: str,
 ) -> Doubt:
     """Uncertain rows, why they are, and what would help.
 
@@ -137,6 +138,7 @@ def compute(
 
     Nearest components and the worth of a measurement need a density.
     """
+    event = event_among(held_out, job.focus) if len(held_out.classes) == 2 else None
     total = uncertainty["total_entropy"].to_numpy()
     epistemic = np.nan_to_num(uncertainty["epistemic_entropy"].to_numpy())
     order, undecided = -total, None
@@ -165,6 +167,7 @@ def compute(
         below=int((own[scored].max(1) < THRESHOLD).sum()),
         threshold=THRESHOLD,
         novel=novel_rows(job, judged),
+        intervals=intervals,
         event=event,
         undecided=undecided,
     )

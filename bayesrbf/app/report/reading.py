@@ -53,6 +53,7 @@ class Reading:
     patterns: int  # Number of distinct patterns of missing cells.
     notes: tuple[str, ...]  # Sentences on what looked odd.
     too_good: str = ""  # Why figures of held-out rows may be too good.
+    missingness: str = ""  # What held-out rows gain by missing indicators.
 
     @property
     def missing(self) -> float:
@@ -73,7 +74,7 @@ class Reading:
         return sorted(told, key=lambda c: -rows[c][1])[:MOST_CLASSES]
 
 
-def compute(job: Job) -> Reading:
+def compute(job: Job, missingness: str = "") -> Reading:
     """Summarise the columns of a table, its missing cells and its oddities."""
     missing = job.X.isna().to_numpy()
     classes, labels = encode_labels(job.y)
@@ -91,6 +92,7 @@ def compute(job: Job) -> Reading:
         patterns=len(np.unique(missing, axis=0)),
         notes=(*job.notes, *_near_duplicates(job)),
         too_good=job.too_good,
+        missingness=missingness,
     )
 
 

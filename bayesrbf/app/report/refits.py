@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,21 @@ from bayesrbf.app.svg import PlotArea, element, picture, points
 from bayesrbf.app.words import clipped, number, percent, plural
 
 
-def compute(job: Job, held_out: HeldOutRows) -> Stability:
+@dataclass(frozen=True)
+class Refits:
+    """Fits to samples of the rows, and to tables of the model."""
+
+    stability: Stability | None = None
+    recipe: str = ""  # How they were fitted, in a sentence.
+    learning: bayesrbf.LearningCurve | None = None  # Where it could be made.
+
+
+def compute(job: Job, held_out: HeldOutRows) -> Refits:
     """Refits on samples of the rows, or of the groups that were asked for."""
-    recipe = Recipe(FAMILIES[job.family].procedure(refitted_as(job)[0]))
+    again, recipe = refitted_as(job)
     event = event_among(held_out, job.focus) if len(held_out.classes) == 2 else None
-    return bayesrbf.stability(
-        recipe,
+    stability = bayesrbf.stability(
+        Recipe(FAMILIES[job.family].procedure(again)),
         job.X,
         job.y,
         refits=job.stability,
@@ -34,6 +44,7 @@ def compute(job: Job, held_out: HeldOutRows) -> Stability:
         groups=job.units,
         random_state=job.seed,
     )
+    return Refits(stability, recipe)
 
 
 def read_learning(job: Job, model: Any, density: Any) -> bayesrbf.LearningCurve | None:
@@ -55,25 +66,25 @@ def read_learning(job: Job, model: Any, density: Any) -> bayesrbf.LearningCurve 
         return None
 
 
-def say(stability: Stability | None, recipe: str) -> dict[str, str]:
+def say(refits: Refits) -> dict[str, str]:
     """How far refits on samples of the rows are from the fit to all rows, and their recipe."""
-    if stability is None:
+    if (stability := refits.stability) is None:
         return {"stability": ""}
-    event, refits = stability.largest, len(stability.refits)
+    event, number_of = stability.largest, len(stability.refits)
     said = (
-        f"{plural(refits, 'refit')} on bootstrap samples of the rows move the probability of "
+        f"{plural(number_of, 'refit')} on bootstrap samples of the rows move the probability of "
         f"“{clipped(event.event, 24)}” by {number(event.error.mean())} on average, and change "
         f"{percent(event.changes.mean())} of the decisions at {percent(event.threshold)}. "
-        f"{recipe}"
+        f"{refits.recipe}"
     )
     return {"stability": said}
 
 
-def show(stability: Stability | None, learning: bayesrbf.LearningCurve | None) -> dict[str, Any]:
+def show(refits: Refits) -> dict[str, Any]:
     """Instability of every row, and the learning curve, where there are any."""
     return {
-        "stability": [] if stability is None else _stability(stability),
-        "learning": None if learning is None else _learning(learning),
+        "stability": _stability(refits.stability) if refits.stability else [],
+        "learning": _learning(refits.learning) if refits.learning else None,
     }
 
 

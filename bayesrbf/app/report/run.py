@@ -659,10 +659,10 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
         )
     for parts in report.parts:
         yield f"by {clipped(parts.by, 24)}", f"{plural(len(parts.parts), 'part')} on the page"
-    if report.stability is not None:
+    if report.refits.stability is not None:
         yield "stability", sentences(report)["stability"]
-    if report.learning is not None:
-        yield "more rows", report.learning.sentence
+    if report.refits.learning is not None:
+        yield "more rows", report.refits.learning.sentence
     some, rows_of, how = report.doubt.unsettled(report.costs is not None)
     yield "unsure of", f"{some} of {plural(rows_of, 'row')}, {how}"
     yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by a density of all rows"
@@ -716,18 +716,18 @@ def figures(report: Report) -> dict[str, object]:
         "parts": report.parts,
         "score": report.score,
         "stability": None
-        if (found := report.stability) is None
+        if (found := report.refits.stability) is None
         else {
             "refits": len(found.refits),
             "failures": found.failures,
-            "recipe": report.recipe,
+            "recipe": report.refits.recipe,
             "events": {
                 one.event: {"threshold": one.threshold, "level": one.level, **one.figures}
                 for one in found.events
             },
         },
         "learning_curve": None
-        if (curve := report.learning) is None
+        if (curve := report.refits.learning) is None
         else {"sentence": curve.sentence, "sizes": curve.sizes, "figures": curve.figures},
         "unsure": report.doubt.below,
         "cells_that_look_wrong": report.oddities.n_cells,

@@ -114,7 +114,7 @@ def _missing(report: Report) -> str:
     most = [f"“{clipped(one.name)}” {percent(one.missing)}" for one in holed if one.missing > 0]
     by_column = f" By column: {listing(most, 10)}." if most else ""
     left = "No row was left out because a cell is missing."
-    return f"{_told(report, 'read')}{by_column} {left} {report.missingness}"
+    return f"{_told(report, 'read')}{by_column} {left} {report.reading.missingness}"
 
 
 def _held_out(report: Report) -> str:
@@ -136,7 +136,8 @@ def _parts(report: Report) -> str:
 def _output(report: Report) -> str:
     told = [f"“{clipped(c, 24)}” {number(cost)}" for c, cost in report.focus.costs.items()]
     costs = f" Costs of a mistaken row: {listing(told, 30)}." if told else ""
-    return f"Probabilities of the classes. {report.intervals} {_told(report, 'events')}{costs}"
+    events = _told(report, "events")
+    return f"Probabilities of the classes. {report.doubt.intervals} {events}{costs}"
 
 
 def _analysed(report: Report) -> str:
@@ -144,8 +145,9 @@ def _analysed(report: Report) -> str:
     held_out = dict(zip(report.classes, each, strict=True))
     rows, groups = plural(report.judged.rows, "row"), report.judged.groups
     rows += "" if groups is None else f" in {plural(groups, 'group')}"
-    refits = "" if report.stability is None else plural(len(report.stability.refits), "sample")
-    again = f" Fitted again: {refits} of the rows." if refits else ""
+    again = ""
+    if (stability := report.refits.stability) is not None:
+        again = f" Fitted again: {plural(len(stability.refits), 'sample')} of the rows."
     return f"Fitted: {_size(report)} Held out: {rows}, {_counted(held_out)}.{again}"
 
 
@@ -195,12 +197,17 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "8a": lambda report: _told(report, "events"),
     "9a": lambda report: f"The model was offered {plural(len(report.reading.columns), 'column')}.",
     "9b": _columns,
-    "10": lambda report: f"{_size(report)} {report.learning.sentence if report.learning else ''}",
+    "10": lambda report: (
+        f"{_size(report)} {report.refits.learning.sentence if report.refits.learning else ''}"
+    ),
     "11": _missing,
     "12a": _split,
     "12b": lambda report: f"{_columns(report)} {report.described.given}",
     "12c": lambda report: " ".join(
-        [f"{report.estimator}.", report.described.sentence, report.inference, _held_out(report)]
+        [
+            f"{report.described.estimator}. {report.described.sentence}",
+            f"{report.diagnostics.inference} {_held_out(report)}",
+        ]
     ),
     "12d": _held_out,
     "12e": lambda report: f"{_MEASURES}{listing([one.name for one in report.scores[1:]])}.",

@@ -25,6 +25,7 @@ from bayesrbf.app.report.moves import Contribution, Effect, Moves
 from bayesrbf.app.report.oddities import Oddities, OddLabel
 from bayesrbf.app.report.options import ANYTHING
 from bayesrbf.app.report.reading import Column, Reading
+from bayesrbf.app.report.refits import Refits
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.scores import Check, MeanScores
 from bayesrbf.app.report.subgroups import Subgroup, Subgroups
@@ -61,9 +62,6 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         title=text,
         target=text,
         classes=classes,
-        estimator="StackedClassifier",
-        inference="Laplace.",
-        intervals="Nobody tried.",
         scores=scores,
         folds=5,
         judged=trust.compute(held_out, ANYTHING, *three),
@@ -94,6 +92,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
                 NovelRow(text, 0.996, text, text, text, 0.7, True),
                 NovelRow(text, 0.99, text, text, text, 0.98, False),
             ),
+            intervals="Nobody tried.",
         ),
         oddities=Oddities(
             cells=(OddCell("9", text, text, text, 1e-9),),
@@ -142,6 +141,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             error=(("this model", 0.4), ("the column's mean", 1.0)),
         ),
         diagnostics=Diagnostics(
+            inference="Laplace.",
             status=("Converged.",),
             findings=(
                 Finding("rhat_parameters", 1.001, "Fine.", True),
@@ -151,6 +151,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             warnings=(f"Category {text} was not seen.",),
         ),
         described=Described(
+            estimator="StackedClassifier",
             sentence=f"Among 2 candidates the rule chose: {text}.",
             given="Labels are summed out.",
             priors=(("means", "Normal"),),
@@ -179,11 +180,15 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         )
         if n_classes == 2
         else None,
-        stability=bayesrbf.stability(
-            DummyClassifier(), p, np.array(classes)[labels], refits=3, threshold=0.4
+        refits=Refits(
+            stability=bayesrbf.stability(
+                DummyClassifier(), p, np.array(classes)[labels], refits=3, threshold=0.4
+            ),
+            recipe=f"Each was {text}.",
+            learning=bayesrbf.LearningCurve(
+                90, np.array([45, 90, 180]), 0.4, *rng.random((3, 3, 2))
+            ),
         ),
-        recipe=f"Each was {text}.",
-        learning=bayesrbf.LearningCurve(90, np.array([45, 90, 180]), 0.4, *rng.random((3, 3, 2))),
         costs=Costs(
             given=tuple((name, 1.0) for name in classes),
             rows=(("this model", 0.1), ("the same", 0.4)),

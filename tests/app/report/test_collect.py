@@ -73,8 +73,8 @@ def test_refits_are_those_of_the_recipe_on_samples_and_on_drawn_tables() -> None
     together = {"groups": groups, "reading": TableOptions(group="ward")}
     own = job(stability=2, focus=Focus({"yes": 3.0}), **together)
     report = collect(own).report
-    assert report.stability is not None
-    (event,) = report.stability.events
+    assert report.refits.stability is not None
+    (event,) = report.refits.stability.events
     assert (event.event, event.threshold) == ("yes", 0.25)
     rng, drawn_by = np.random.default_rng(own.seed), groups.astype(str)
     names = np.unique(drawn_by)  # groups may have any names, and are in the order of these
@@ -85,11 +85,11 @@ def test_refits_are_those_of_the_recipe_on_samples_and_on_drawn_tables() -> None
         p = fit(own.X.iloc[rows], own.y.iloc[rows]).model.predict_proba(own.X)
         np.testing.assert_array_equal(refit, p[:, 1])
     labelled = int(own.y.notna().sum())
-    assert report.learning is not None
-    assert report.learning.n_obs == labelled < len(own.X)
-    assert report.learning.sizes.tolist() == [round(f * labelled) for f in (0.5, 1, 2, 4)]
-    assert report.learning.excess.shape == (4, 2)
-    assert 0 < report.learning.excess[-1].mean() < report.learning.excess[0].mean()
+    assert report.refits.learning is not None
+    assert report.refits.learning.n_obs == labelled < len(own.X)
+    assert report.refits.learning.sizes.tolist() == [round(f * labelled) for f in (0.5, 1, 2, 4)]
+    assert report.refits.learning.excess.shape == (4, 2)
+    assert 0 < report.refits.learning.excess[-1].mean() < report.refits.learning.excess[0].mean()
 
 
 def test_a_report_without_a_learning_curve_says_why() -> None:
@@ -179,7 +179,7 @@ def of_family(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
 def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> None:
     family, found = of_family
     report = found.report
-    assert type(found.model).__name__ == report.estimator == FAMILIES[family]
+    assert type(found.model).__name__ == report.described.estimator == FAMILIES[family]
     assert report.performance.confusion.sum() == int(job().y.notna().sum())
     assert report.scores[0].log_loss[0] < report.scores[1].log_loss[0]
     assert report.imputations.n_checked > 0

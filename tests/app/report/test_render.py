@@ -11,6 +11,7 @@ import pytest
 from markupsafe import escape
 
 from bayesrbf.app.report.collect import Report, sentences
+from bayesrbf.app.report.refits import Refits
 from bayesrbf.app.report.render import options_whole, render
 from bayesrbf.app.report.run import _main_figures
 from tests.app.report.browsing import Page
@@ -42,8 +43,7 @@ def bare() -> Report:
         diagnostics=replace(full.diagnostics, variables=(), findings=(), warnings=()),
         check=None,
         costs=None,
-        stability=None,
-        learning=None,
+        refits=Refits(),
     )
 
 
