@@ -131,12 +131,9 @@ def compute(job: Job, judged: JudgedTable, cells: HeldOutCells | None) -> Imputa
     """
     missing = (job.X.isna() & job.X.notna().any()).to_numpy()  # an empty column stays empty
     holes = np.flatnonzero(missing.any(1))
-    holes = (
-        holes[np.unique(np.linspace(0, max(len(holes) - 1, 0), MOST_FILLED_ROWS).astype(int))]
-        if holes.size
-        else holes
-    )
-    drawn = _Completed.of(holes, judged, job) if holes.size or cells is None else None
+    if holes.size:
+        holes = holes[np.unique(np.linspace(0, len(holes) - 1, MOST_FILLED_ROWS).astype(int))]
+    drawn = _Completed(holes, judged, job) if holes.size or cells is None else None
     if cells is None:
         assert drawn is not None
         depth, truth, filled = _against_truth(job, drawn, holes)
@@ -158,19 +155,13 @@ def compute(job: Job, judged: JudgedTable, cells: HeldOutCells | None) -> Imputa
 
 
 class _Completed:
-    """Completed tables; real columns also as one array."""
+    """Completions of some rows; real columns also as one array."""
 
-    def __init__(self, tables: list[pd.DataFrame], reals: list[str], X: pd.DataFrame) -> None:
-        self.X, self.reals, self.tables = X, reals, tables
-        self.values = np.stack([table[reals].to_numpy(dtype=float) for table in tables])
-        self.missing = X[reals].isna().to_numpy()
-
-    @classmethod
-    def of(cls, rows: Int[np.ndarray, " row"], judged: JudgedTable, job: Job) -> _Completed:
-        """Draw completions of some rows."""
-        reals = job.lines
-        tables = judged.density.impute(judged.table.iloc[rows], draws=COMPLETED_TABLES)
-        return cls(tables, reals, job.X.iloc[rows])
+    def __init__(self, rows: Int[np.ndarray, " row"], judged: JudgedTable, job: Job) -> None:
+        self.X, self.reals = job.X.iloc[rows], job.lines
+        self.tables = judged.density.impute(judged.table.iloc[rows], draws=COMPLETED_TABLES)
+        self.values = np.stack([table[self.reals].to_numpy(dtype=float) for table in self.tables])
+        self.missing = self.X[self.reals].isna().to_numpy()
 
 
 def _errors(misses: np.ndarray, from_mean: np.ndarray) -> tuple[tuple[str, float], ...]:

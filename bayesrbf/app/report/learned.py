@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -401,8 +401,9 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
 
 def _lane(column: ClassColumn, own: ClassCells, axes: PlotArea, c: int) -> list[Markup]:
     """Bars of a class's cells, atoms as narrow full ones, and its curve."""
+    bins = zip(column.edges[:-1], column.edges[1:], own.bars, strict=True)
     places = [
-        *((low, high, share, "veil ") for low, high, share in _bins(column.edges, own.bars)),
+        *((low, high, share, "veil ") for low, high, share in bins),
         *((at, at, mass, "") for at, mass in zip(own.atoms, own.masses, strict=True)),
     ]
     base = axes.at_y(0.0)
@@ -419,13 +420,6 @@ def _lane(column: ClassColumn, own: ClassCells, axes: PlotArea, c: int) -> list[
         line = points(map(axes.at_x, own.grid), map(axes.at_y, own.curve))
         marks.append(element("polyline", class_=f"line c{c % 8}", points=line))
     return marks
-
-
-def _bins(
-    edges: Float[np.ndarray, " edge"], bars: Float[np.ndarray, " bar"]
-) -> Iterator[tuple[float, float, float]]:
-    """Ends and share of every bin."""
-    yield from zip(edges[:-1].tolist(), edges[1:].tolist(), bars.tolist(), strict=True)
 
 
 def _level_bars(
