@@ -30,6 +30,7 @@ from bayesrbf.app.report.performance import (
     of_separation,
     thresholds_at,
 )
+from bayesrbf.app.report.scores import calibrated
 from bayesrbf.app.report.subgroups import parts_by
 from bayesrbf.app.words import (
     aligned,
@@ -311,15 +312,13 @@ def of_calibration(
         way = "too extreme"
     elif tilt.lower > 1:
         way = "too timid"
-    often, ratio = True, ""
+    ratio, grouped = "", units is not None
     if event is not None:
         large = event.observed_to_expected
-        often = event.as_often
         ratio = f", O:E {number(large.value)}, {ends(large.lower, large.upper)}"
-        if not often:
+        if not event.as_often:
             way = f"too {'high' if large.upper < 1 else 'low'} for “{clipped(event.event, 24)}”"
-    grouped = units is not None
-    right = (grouped or errors.within_noise) and tilt.lower <= 1 <= tilt.upper and often
+    right = calibrated(tilt, errors, event, grouped=grouped)
     few = few_for_calibration(np.bincount(labels, minlength=p.shape[1]).tolist())
     verdict = "The probabilities come true as often as they say, as far as these rows can tell"
     if not right:

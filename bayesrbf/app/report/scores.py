@@ -103,21 +103,23 @@ def read_check(job: Job, uncertainty: xr.Dataset) -> Check | None:
     )
 
 
-def calibrated(score: MeanScores, event: EventPerformance | None = None) -> bool:
+def calibrated(
+    tilt: Interval, errors: Calibration, event: EventPerformance | None = None, *, grouped: bool
+) -> bool:
     """Whether probabilities come true as often as they say: slope, error and O:E are as by chance.
 
     Where rows have groups the error does not tell: the chance in it counts rows.
     """
-    as_by_chance = score.grouped or score.calibration.within_noise
-    return as_by_chance and not _tilted(score) and (event is None or event.as_often)
+    as_by_chance = (grouped or errors.within_noise) and tilt.lower <= 1 <= tilt.upper
+    return as_by_chance and (event is None or event.as_often)
 
 
 def calibration_words(score: MeanScores, event: EventPerformance | None = None) -> str:
     """The end of a sentence that says whether the probabilities are calibrated."""
-    if calibrated(score, event):
+    slope = score.slope
+    if calibrated(slope, score.calibration, event, grouped=score.grouped):
         return "its probabilities come true as often as they say, as far as these rows can tell"
-    if _tilted(score):
-        slope = score.slope
+    if not slope.lower <= 1 <= slope.upper:
         kind = "too extreme" if slope.value < 1 else "too timid"
         much = "somewhat" if 1 / FAR_SLOPE < slope.value < FAR_SLOPE else "far"
         return (
@@ -135,11 +137,6 @@ def calibration_words(score: MeanScores, event: EventPerformance | None = None) 
         f"its probabilities miss by {number(score.calibration.error)} on average, where chance "
         f"makes {ends(*chance)}"
     )
-
-
-def _tilted(score: MeanScores) -> bool:
-    """Whether the interval of the calibration slope leaves 1 out."""
-    return not score.slope.lower <= 1 <= score.slope.upper
 
 
 def show(scores: Sequence[MeanScores], classes: Sequence[str], drawn: list[int]) -> dict[str, Any]:

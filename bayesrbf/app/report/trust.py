@@ -184,7 +184,8 @@ def say(
     """
     _, hardest, _ = performance.hardest
     event = None if performance.event is None else hardest
-    right, words = calibrated(own, event), calibration_words(own, event)
+    right = calibrated(own.slope, own.calibration, event, grouped=own.grouped)
+    words = calibration_words(own, event)
     few = few_for_calibration(performance.confusion.sum(axis=1).tolist())
     if right and few:
         right, words = False, f"its calibration {few}"

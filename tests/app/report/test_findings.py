@@ -109,13 +109,14 @@ def test_what_is_said_of_calibration_agrees_with_the_figures(seed: int) -> None:
     told = calibration_words(own)
     tilted = not own.slope.lower <= 1 <= own.slope.upper
     right = not tilted and own.calibration.error <= own.calibration.noise[1]
-    assert told.startswith("its probabilities come true") == right == calibrated(own)
+    assert told.startswith("its probabilities come true") == right
+    assert calibrated(own.slope, own.calibration, grouped=False) == right
     assert ("too extreme" in told) == (tilted and value < 1)
     assert ("too timid" in told) == (tilted and value > 1)
     assert (number(own.slope.lower) in told) == tilted
     event = synthetic().performance.hardest[1]
     often = replace(event, observed_to_expected=Interval(1.2, 1.1, 1.3))
-    assert not calibrated(own, often)
+    assert not calibrated(own.slope, own.calibration, often, grouped=False)
     assert ("too low (O:E 1.2" in calibration_words(own, often)) == (not tilted)
 
 
