@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from markupsafe import escape
 
-from bayesrbf.app.report.collect import Report, sentences
+from bayesrbf.app.report.collect import SECTIONS, Report, pictures, sentences
 from bayesrbf.app.report.refits import Refits
 from bayesrbf.app.report.render import options_whole, render
 from bayesrbf.app.report.run import _main_figures
@@ -77,6 +77,24 @@ def test_every_sentence_of_the_findings_is_on_the_page(make: Callable[[], Report
     assert len(told) >= 14
     for sentence in told:
         assert str(escape(sentence)) in html or str(options_whole(sentence)) in html
+
+
+def test_every_picture_of_the_sections_is_on_the_page() -> None:
+    html = rendered()
+    drawn = [one for one in pictures(synthetic()).values() if one is not None]
+    drawn = [one for some in drawn for one in (some if isinstance(some, list) else [some])]
+    assert len(drawn) > 30
+    assert all(one in html for one in drawn)
+
+
+def test_no_two_sections_give_a_name_to_different_things() -> None:
+    full = synthetic()
+    for of_parts in ([one.said(full) for one in SECTIONS], [one.shown(full) for one in SECTIONS]):
+        names = [name for part in of_parts for name in part]
+        assert len(names) == len(set(names)) > 20
+    records = [part.record for part in SECTIONS]
+    assert len(records) == len(set(records))
+    assert {field.name for field in fields(Report)} > set(records)
 
 
 def test_nothing_comes_from_outside(page: Page) -> None:
