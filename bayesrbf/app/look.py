@@ -16,11 +16,18 @@ from scipy.stats import chi2, fisher_exact, rankdata
 from scipy.stats import t as student
 
 from bayesrbf.app import words
-from bayesrbf.app.report import figures
+from bayesrbf.app.report.drawing import legend
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.records import Column, Reading
-from bayesrbf.app.report.render import environment, missingness
-from bayesrbf.app.report.sections import BARS, MOST_LEVEL_BARS, read_columns
+from bayesrbf.app.report.reading import (
+    BARS,
+    MOST_LEVEL_BARS,
+    Column,
+    Reading,
+    missingness,
+    share_bar,
+)
+from bayesrbf.app.report.reading import compute as read_columns
+from bayesrbf.app.report.render import environment
 from bayesrbf.app.svg import element, picture
 from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
 from bayesrbf.reading.notes import TableError
@@ -544,10 +551,8 @@ def render_look(first_look: Look) -> str:
         },
         pictures=[spread(bars) for bars in first_look.spreads],
         missingness=missingness(first_look.reading),
-        classes=figures.legend(
-            {name: f"bar c{c % 8}" for c, name in enumerate(first_look.classes)}
-        ),
-        share=figures.share_bar,
+        classes=legend({name: f"bar c{c % 8}" for c, name in enumerate(first_look.classes)}),
+        share=share_bar,
         most=MOST_TOLD,
         version=__version__,
     )

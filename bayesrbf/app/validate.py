@@ -16,20 +16,8 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from bayesrbf.answers.comparisons import GivenScore, Parts, given_score, performance_by
-from bayesrbf.answers.performance import (
-    EventPerformance,
-    as_wide,
-    event_performance,
-    group_numbers,
-)
-from bayesrbf.answers.scores import (
-    Interval,
-    calibration,
-    change,
-    mean,
-    proportion,
-    slope,
-)
+from bayesrbf.answers.performance import EventPerformance, as_wide, event_performance, group_numbers
+from bayesrbf.answers.scores import Interval, calibration, change, mean, proportion, slope
 from bayesrbf.app.check import as_classes, column_remarks, loaded, named_cells
 from bayesrbf.app.remarks import OF_CELLS, OF_DENSITY, Remark, advice, lines_of_remarks
 from bayesrbf.app.report.costs import costs_of, decisions, problems_of_focus
@@ -40,9 +28,10 @@ from bayesrbf.app.report.performance import (
     few_for_calibration,
     is_open,
     of_separation,
-    parts_by,
     thresholds_at,
 )
+from bayesrbf.app.report.scores import calibrated
+from bayesrbf.app.report.subgroups import parts_by
 from bayesrbf.app.words import (
     aligned,
     clipped,
@@ -323,15 +312,13 @@ def of_calibration(
         way = "too extreme"
     elif tilt.lower > 1:
         way = "too timid"
-    often, ratio = True, ""
+    ratio, grouped = "", units is not None
     if event is not None:
         large = event.observed_to_expected
-        often = event.as_often
         ratio = f", O:E {number(large.value)}, {ends(large.lower, large.upper)}"
-        if not often:
+        if not event.as_often:
             way = f"too {'high' if large.upper < 1 else 'low'} for “{clipped(event.event, 24)}”"
-    grouped = units is not None
-    right = (grouped or errors.within_noise) and tilt.lower <= 1 <= tilt.upper and often
+    right = calibrated(tilt, errors, event, grouped=grouped)
     few = few_for_calibration(np.bincount(labels, minlength=p.shape[1]).tolist())
     verdict = "The probabilities come true as often as they say, as far as these rows can tell"
     if not right:

@@ -1,4 +1,4 @@
-"""From a table to everything that the report says about it."""
+"""From a table to everything that the report says about it, which is a list of sections."""
 
 from __future__ import annotations
 
@@ -6,27 +6,35 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from jaxtyping import Int
-from sklearn.base import clone
+from jaxtyping import Float, Int
 
-import bayesrbf
-from bayesrbf.answers.performance import as_wide
-from bayesrbf.answers.scores import LEVEL, calibration, slope
-from bayesrbf.answers.stability import Stability
-from bayesrbf.app.report.costs import decisions, read_costs
-from bayesrbf.app.report.families import (
-    FAMILIES,
-    QUICK_FOLDS,
-    Drawn,
-    Fitted,
-    Procedure,
-    Recipe,
-    draw_posterior,
-    refitted_as,
+from bayesrbf.answers.comparisons import GivenScore, Parts
+from bayesrbf.app.report import (
+    costs,
+    described,
+    diagnostics,
+    doubt,
+    filled,
+    learned,
+    moves,
+    oddities,
+    performance,
+    reading,
+    refits,
+    scores,
+    subgroups,
+    trust,
 )
+from bayesrbf.app.report.costs import Costs
+from bayesrbf.app.report.density import JudgedTable, judge_table
+from bayesrbf.app.report.described import Described
+from bayesrbf.app.report.diagnostics import Diagnostics
+from bayesrbf.app.report.doubt import Doubt
+from bayesrbf.app.report.families import FAMILIES, Drawn, Fitted, Procedure, draw_posterior
+from bayesrbf.app.report.filled import HeldOutCells, Imputations, fill_held_out
 from bayesrbf.app.report.held_out import (
     CROSS_VALIDATION,
     FOREST,
@@ -40,37 +48,16 @@ from bayesrbf.app.report.held_out import (
     silently,
 )
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.learned import Moves, densities_of, read_learned, read_moves
-from bayesrbf.app.report.performance import (
-    event_among,
-    read_parts,
-    read_performance,
-    read_score,
-    read_subgroups,
-)
-from bayesrbf.app.report.records import (
-    Check,
-    MeanScores,
-    Report,
-    best_of,
-    judge,
-)
-from bayesrbf.app.report.sections import (
-    HeldOutCells,
-    JudgedTable,
-    fill_held_out,
-    held_out_uncertainty,
-    judge_table,
-    read_columns,
-    read_described,
-    read_diagnostics,
-    read_doubt,
-    read_imputations,
-    read_intervals,
-    read_oddities,
-)
-from bayesrbf.base import names
-from bayesrbf.base.arrays import brier, correct, log_loss, mean_over_folds
+from bayesrbf.app.report.learned import Learned
+from bayesrbf.app.report.moves import Moves
+from bayesrbf.app.report.oddities import Oddities
+from bayesrbf.app.report.options import ANYTHING, Focus
+from bayesrbf.app.report.performance import Judged
+from bayesrbf.app.report.reading import Reading
+from bayesrbf.app.report.refits import Refits
+from bayesrbf.app.report.scores import Check, MeanScores
+from bayesrbf.app.report.subgroups import Subgroups
+from bayesrbf.app.report.trust import JudgedByRivals
 from bayesrbf.base.tasks import progress, run_tasks
 from bayesrbf.reading.notes import FOR_DEVELOPERS, ColumnWarning
 
@@ -85,7 +72,179 @@ MODEL, FREQUENCIES = "this model", "class frequencies"
 FIT, DRAWS, ROWS = "Fitting the whole table", "Drawing the posterior", "Looking at all rows"
 CELLS, REHEARSAL = "Filling in cells of rows held out", "Rehearsing the intervals"
 STABILITY, LEARNING = "Refitting samples of the rows", "Fitting fewer and more rows"
-SECTIONS = "Making the sections"
+MAKING = "Making the sections"
+
+
+@dataclass(frozen=True)
+class Report:
+    """The records of all sections, and what they share."""
+
+    title: str
+    target: str  # Name of the label column.
+    classes: tuple[str, ...]
+    folds: int
+    judged: JudgedByRivals
+    scores: tuple[MeanScores, ...]  # The model first, then the class frequencies and the rivals.
+    performance: Judged
+    subgroups: Subgroups
+    reading: Reading
+    doubt: Doubt
+    oddities: Oddities
+    moves: Moves
+    learned: Learned
+    imputations: Imputations
+    diagnostics: Diagnostics
+    described: Described
+    refits: Refits
+    held_out: str = ""  # How rows were held out, where not by chance.
+    parts: tuple[Parts, ...] = ()  # By the columns that were asked for.
+    score: GivenScore | None = None  # That was given beside the model.
+    check: Check | None = None  # Where the truth of hidden labels is known.
+    costs: Costs | None = None  # Where costs were given.
+    row_title: str = "row"  # What the names of rows are called.
+    focus: Focus = ANYTHING  # What figures and decisions are about.
+
+
+@dataclass(frozen=True)
+class Fits:
+    """Everything slow, from which :data:`SECTIONS` are computed."""
+
+    job: Job
+    fitted: Fitted
+    drawn: Drawn
+    held_out: HeldOutRows
+    rival: str  # Of least log loss.
+    uncertainty: xr.Dataset  # Of every row.
+    known: Int[np.ndarray, " row"]  # Positions of rows whose label no fit had seen.
+    doubtful: xr.Dataset  # Uncertainty of these.
+    widths: Float[np.ndarray, "row label"]  # Of their intervals.
+    judged: JudgedTable
+    moves: Moves
+    findings: tuple[Finding, ...]
+    cells: HeldOutCells | None
+    refits: Refits
+    intervals: str  # How often they hold the truth, or that this was not tried.
+    heard: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report: how its record is made, and what it says and shows."""
+
+    record: str  # The field of Report.
+    computed: Callable[[Fits], Any]
+    said: Callable[[Report], Mapping[str, str]] = lambda _: {}
+    shown: Callable[[Report], Mapping[str, Any]] = lambda _: {}
+
+
+SECTIONS: Final = (
+    Section(
+        "judged",
+        lambda at: trust.compute(
+            at.held_out, at.job.focus, MODEL, FREQUENCIES, at.rival, at.job.groups
+        ),
+        lambda of: trust.say(
+            of.judged, of.scores[0], of.performance, of.reading.too_good, of.focus.level
+        ),
+    ),
+    Section(
+        "reading",
+        lambda at: reading.compute(at.job, getattr(at.drawn.model.model_, "message", "")),
+        lambda of: reading.say(of.reading),
+        lambda of: reading.show(of.reading),
+    ),
+    Section(
+        "scores",
+        lambda at: tuple(
+            scores.compute(at.held_out, name, at.job.units, at.job.focus.level)
+            for name in at.held_out.probabilities
+        ),
+        shown=lambda of: scores.show(of.scores, of.classes, of.reading.drawn),
+    ),
+    Section("check", lambda at: scores.read_check(at.job, at.uncertainty)),
+    Section(
+        "performance",
+        lambda at: performance.compute(at.held_out, at.job.focus, MODEL, at.rival, at.job.units),
+        lambda of: performance.say(
+            of.performance, of.classes, of.focus, costs=of.costs is not None
+        ),
+        lambda of: performance.show(of.performance, of.judged.rival.name, of.score, of.focus.level),
+    ),
+    Section("score", lambda at: performance.read_score(at.job, at.held_out, MODEL)),
+    Section(
+        "costs",
+        lambda at: costs.compute(at.held_out, at.job.focus.costs, (MODEL, at.rival)),
+        lambda of: costs.say(of.costs, of.focus.threshold),
+        lambda of: costs.show(of.costs),
+    ),
+    Section(
+        "refits",
+        lambda at: at.refits,
+        lambda of: refits.say(of.refits),
+        lambda of: refits.show(of.refits),
+    ),
+    Section(
+        "subgroups",
+        lambda at: subgroups.compute(at.job, at.held_out, MODEL),
+        lambda of: subgroups.say(of.subgroups, len(of.classes)),
+    ),
+    Section(
+        "parts",
+        lambda at: subgroups.read_parts(at.job, at.held_out, MODEL, at.known, at.widths),
+    ),
+    Section(
+        "doubt",
+        lambda at: doubt.compute(
+            at.job, at.drawn.model, at.judged, at.held_out, at.known, at.doubtful, at.intervals
+        ),
+        lambda of: doubt.say(of.doubt),
+        lambda of: doubt.show(of.doubt),
+    ),
+    Section(
+        "oddities",
+        lambda at: oddities.compute(at.job, at.judged, at.held_out),
+        lambda of: oddities.say(of.oddities),
+    ),
+    Section(
+        "moves",
+        lambda at: at.moves,
+        lambda of: moves.say(of.moves, helps=of.judged.helps),
+        lambda of: moves.show(of.moves, of.classes, of.reading.drawn, of.performance.event),
+    ),
+    Section(
+        "learned",
+        lambda at: learned.compute(at.job, at.drawn.model, at.drawn.refined, at.moves),
+        lambda of: learned.say(of.learned),
+        lambda of: learned.show(of.learned, of.classes, of.reading.drawn),
+    ),
+    Section(
+        "imputations",
+        lambda at: filled.compute(at.job, at.judged, at.cells),
+        lambda of: filled.say(of.imputations, of.reading.missing),
+        lambda of: filled.show(of.imputations),
+    ),
+    Section(
+        "diagnostics",
+        lambda at: diagnostics.compute(at.drawn, at.findings, at.heard),
+        lambda of: diagnostics.say(of.diagnostics),
+    ),
+    Section(
+        "described",
+        lambda at: described.compute(at.job, at.fitted, at.drawn.refined),
+        lambda of: described.say(of.described),
+    ),
+)
+"""All parts of the report; templates say where they stand on the page."""
+
+
+def sentences(report: Report) -> dict[str, str]:
+    """The sentences of all sections by name; empty where there is nothing to say."""
+    return {name: told for part in SECTIONS for name, told in part.said(report).items()}
+
+
+def pictures(report: Report) -> dict[str, Any]:
+    """The pictures of all sections by name, ready to be placed."""
+    return {name: drawn for part in SECTIONS for name, drawn in part.shown(report).items()}
 
 
 @dataclass(frozen=True)
@@ -109,7 +268,7 @@ def phases(job: Job) -> tuple[str, ...]:
         STABILITY: job.stability > 0,
         LEARNING: job.stability > 0,
         REHEARSAL: job.rehearse,
-        SECTIONS: True,
+        MAKING: True,
     }
     return tuple(name for name, taken in every.items() if taken)
 
@@ -124,46 +283,54 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
         with phase(DRAWS):
             drawn = draw_posterior(job, fitted.model)
         with phase(ROWS):
-            looks = _looks(job, drawn)
-        cells = stability = learning = None
+            judged, uncertainty, moved, findings = _looks(job, drawn)
+        cells, refitted = None, Refits()
         if not job.knows_holes:
             with phase(CELLS):
-                cells = fill_held_out(job, looks.judged)
+                cells = fill_held_out(job, judged)
         if job.stability:
             with phase(STABILITY):
-                stability = _stability(job, held_out)
+                refitted = refits.compute(job, held_out)
             with phase(LEARNING):
-                learning = read_learning(job, drawn.model, looks.judged.density)
+                learning = refits.read_learning(job, drawn.model, judged.density)
+                refitted = replace(refitted, learning=learning)
     with _heard() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
-        intervals = read_intervals(job, drawn)
+        intervals = doubt.read_intervals(job, drawn)
     heard += [f"In the rehearsal: {sentence}" for sentence in rehearsing if sentence not in heard]
-    refits = stability, learning
-    fits = _Fits(fitted, drawn, looks, cells, *refits, held_out, intervals, tuple(heard))
-    with phase(SECTIONS):
-        report = _report(job, fits)
-    return Outcome(report, drawn.refined, held_out, looks.uncertainty)
+    known, doubtful = doubt.held_out_uncertainty(drawn.refined.fitted_, held_out, uncertainty)
+    fits = Fits(
+        job=job,
+        fitted=fitted,
+        drawn=drawn,
+        held_out=held_out,
+        rival=trust.best_of(held_out, (LOGISTIC, FOREST)),
+        uncertainty=uncertainty,
+        known=known,
+        doubtful=doubtful,
+        widths=(doubtful["upper"] - doubtful["lower"]).to_numpy(),
+        judged=judged,
+        moves=moved,
+        findings=findings,
+        cells=cells,
+        refits=refitted,
+        intervals=intervals,
+        heard=tuple(heard),
+    )
+    with phase(MAKING):
+        report = _report(fits)
+    return Outcome(report, drawn.refined, held_out, uncertainty)
 
 
-@dataclass(frozen=True)
-class _Looks:
-    """Slow answers about all rows, which depend on the fit alone."""
-
-    uncertainty: xr.Dataset
-    judged: JudgedTable
-    moves: Moves
-    findings: tuple[Finding, ...]
-
-
-def _looks(job: Job, drawn: Drawn) -> _Looks:
-    """Look at all rows, in several processes where there are."""
-    looks: dict[str, Callable[[], Any]] = {
-        "judged": lambda: judge_table(job),
-        "uncertainty": lambda: drawn.refined.uncertainty(job.X, job.focus.level),
-        "moves": lambda: read_moves(job, drawn.model),
-        "findings": lambda: drawn.refined.fitted_.findings(),
-    }
-    answers = run_tasks(lambda look: look(), list(looks.values()), "Looks")
-    return _Looks(**dict(zip(looks, answers, strict=True)))
+def _looks(job: Job, drawn: Drawn) -> tuple[JudgedTable, xr.Dataset, Moves, tuple[Finding, ...]]:
+    """Slow answers about all rows by the fit alone, in several processes where there are."""
+    looks: list[Callable[[], Any]] = [
+        lambda: judge_table(job),
+        lambda: drawn.refined.uncertainty(job.X, job.focus.level),
+        lambda: moves.compute(job, drawn.model),
+        lambda: drawn.refined.fitted_.findings(),
+    ]
+    judged, uncertainty, moved, findings = run_tasks(lambda look: look(), looks, "Looks")
+    return judged, uncertainty, moved, findings
 
 
 @contextmanager
@@ -194,161 +361,18 @@ def _validated(job: Job, procedure: Procedure, fitted: Fitted, phase: Phase) -> 
     return replace(held_out, probabilities={MODEL: of_model, **held_out.probabilities})
 
 
-@dataclass(frozen=True)
-class _Fits:
-    """The fitted parts from which :func:`_report` makes the sections."""
-
-    fitted: Fitted
-    drawn: Drawn
-    looks: _Looks
-    cells: HeldOutCells | None
-    stability: Stability | None
-    learning: bayesrbf.LearningCurve | None
-    held_out: HeldOutRows
-    intervals: str
-    heard: tuple[str, ...]
-
-
-def _stability(job: Job, held_out: HeldOutRows) -> Stability:
-    """Refits on samples of the rows, or of the groups that were asked for."""
-    recipe = Recipe(FAMILIES[job.family].procedure(refitted_as(job)[0]))
-    event = event_among(held_out, job.focus) if len(held_out.classes) == 2 else None
-    return bayesrbf.stability(
-        recipe,
-        job.X,
-        job.y,
-        refits=job.stability,
-        event=None if event is None else held_out.classes[event.column],
-        threshold=0.5 if event is None else event.threshold,
-        groups=job.units,
-        random_state=job.seed,
-    )
-
-
-def read_learning(job: Job, model: Any, density: Any) -> bayesrbf.LearningCurve | None:
-    """Fits to tables that the density and the model draw; a warning where a class is too rare."""
-    recipe = clone(model)
-    if FAMILIES[job.family].pools:
-        recipe.set_params(cv=min(job.folds, QUICK_FOLDS))
-    try:
-        return bayesrbf.learning_curve(
-            model,
-            job.X[job.labels >= 0],
-            density=density,
-            recipe=recipe,
-            repeats=job.curve_tables,
-            random_state=job.seed,
-        )
-    except ValueError as error:
-        warnings.warn(f"There is no learning curve: {error}", stacklevel=2)
-        return None
-
-
-def _report(job: Job, fits: _Fits) -> Report:
-    """Every section from the fitted model."""
-    figures: dict[str, Any] = {}
-    model, refined, looks = fits.drawn.model, fits.drawn.refined, fits.looks
-    held_out, judged, uncertainty = fits.held_out, looks.judged, looks.uncertainty
-    densities = densities_of(job, fits.drawn)
-    rival = best_of(held_out, (LOGISTIC, FOREST))
-    event = event_among(held_out, job.focus) if len(held_out.classes) == 2 else None
-    known, doubtful = held_out_uncertainty(refined.fitted_, held_out, uncertainty)
-    widths = np.full(uncertainty["upper"].shape, np.nan)
-    widths[known] = doubtful["upper"] - doubtful["lower"]
-    sections: dict[str, Callable[[], Any]] = {
-        "scores": lambda: tuple(
-            score(held_out, name, job.units, job.focus.level) for name in held_out.probabilities
-        ),
-        "judged": lambda: judge(held_out, job.focus, MODEL, FREQUENCIES, rival, job.groups),
-        "performance": lambda: read_performance(held_out, job.focus, MODEL, rival, job.units),
-        "parts": lambda: read_parts(job, held_out, MODEL, widths),
-        "score": lambda: read_score(job, held_out, MODEL),
-        "subgroups": lambda: read_subgroups(job, held_out, MODEL),
-        "reading": lambda: read_columns(job),
-        "doubt": lambda: read_doubt(
-            job, model, densities.point, judged, held_out, known, doubtful, event
-        ),
-        "oddities": lambda: read_oddities(job, judged, held_out),
-        "learned": lambda: read_learned(job, model, refined, densities, looks.moves),
-        "imputations": lambda: read_imputations(job, judged, fits.cells),
-        "diagnostics": lambda: read_diagnostics(refined, looks.findings, fits.heard),
-        "described": lambda: read_described(job, fits.fitted, refined),
-    }
+def _report(fits: Fits) -> Report:
+    """All sections from the fits."""
+    job, held_out = fits.job, fits.held_out
     with progress(False) as track:
-        for name in track(list(sections), "Sections"):
-            figures[name] = sections[name]()
+        records = {part.record: part.computed(fits) for part in track(list(SECTIONS), "Sections")}
     return Report(
         title=job.title,
         target=job.target,
         classes=tuple(map(str, held_out.classes)),
-        estimator=type(model).__name__,
-        inference=fits.drawn.sentence,
-        intervals=fits.intervals,
         folds=int(held_out.folds.max()) + 1,
-        confusion=_confusion(held_out, job.focus.costs),
-        check=_check(job, uncertainty),
-        stability=fits.stability,
-        learning=fits.learning,
-        recipe=refitted_as(job)[1],
-        costs=read_costs(held_out, job.focus.costs, (MODEL, rival)),
         row_title=job.row_title,
         focus=job.focus,
-        missingness=getattr(model.model_, "message", ""),
         held_out=job.splits.sentence if job.judged_apart or job.units is not None else "",
-        **figures,
-    )
-
-
-def score(
-    held_out: HeldOutRows,
-    name: str,
-    units: Int[np.ndarray, " obs"] | None = None,
-    level: float = LEVEL,
-) -> MeanScores:
-    """Scores and calibration of one classifier on the held-out rows."""
-    rows = held_out.scored
-    p, labels, folds = (
-        held_out.probabilities[name][rows],
-        held_out.labels[rows],
-        held_out.folds[rows],
-    )
-    return MeanScores(
-        name=name,
-        log_loss=mean_over_folds(log_loss(p, labels), folds),
-        brier=mean_over_folds(brier(p, labels), folds),
-        accuracy=mean_over_folds(correct(p, labels), folds),
-        slope=as_wide(
-            lambda some: slope(p[some], labels[some], level),
-            None if units is None else units[rows],
-            level,
-        ),
-        grouped=units is not None,
-        calibration=calibration(p, labels, prob=level),
-    )
-
-
-def _confusion(held_out: HeldOutRows, costs: Mapping[str, float]) -> np.ndarray:
-    """Held-out rows by true class and by the answer of least expected cost."""
-    rows, n_classes = held_out.scored, len(held_out.classes)
-    decided = decisions(held_out.probabilities[MODEL][rows], held_out.classes, costs)
-    pairs = held_out.labels[rows] * n_classes + decided
-    return np.bincount(pairs, minlength=n_classes**2).reshape(n_classes, n_classes)
-
-
-def _check(job: Job, uncertainty: xr.Dataset) -> Check | None:
-    """Predictions for hidden labels against the truth, where it is known."""
-    if job.truth is None:
-        return None
-    hidden = job.y.isna().to_numpy()
-    if not hidden.any():
-        return None
-    classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
-    labels = np.array([classes.index(str(label)) for label in job.truth.y[hidden]])
-    p = uncertainty["probability"].to_numpy()[hidden]
-    given = p[np.arange(labels.size), labels]
-    return Check(
-        rows=int(hidden.sum()),
-        log_loss=float(log_loss(p, labels).mean()),
-        accuracy=float(correct(p, labels).mean()),
-        outside=int((given < 0.05).sum()),
+        **records,
     )

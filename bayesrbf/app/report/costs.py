@@ -6,13 +6,17 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int, Shaped
+from markupsafe import Markup
 
+from bayesrbf.app.report.drawing import WIDE_BOX, WIDE_WIDTH, curve, legend, upright
 from bayesrbf.app.report.options import ANYTHING, Focus
+from bayesrbf.app.svg import PlotArea, picture
+from bayesrbf.app.words import clipped, listing, number
 from bayesrbf.fit.decisions import constant, cost_curve, expected_costs, mistakes, paid
 
 COST_STEPS: Final = 101
@@ -61,7 +65,7 @@ def decisions_in_words(
     return words[decisions(probabilities, classes, focus.costs)]
 
 
-def read_costs(
+def compute(
     held_out: HeldOutRows, costs: Mapping[str, float], classifiers: Sequence[str]
 ) -> Costs | None:
     """Judge decisions on the held-out rows; None where no cost was given.
@@ -94,6 +98,45 @@ def read_costs(
         curves=(*curves, (SAME, best)),
         by_class=tuple(map(float, np.bincount(labels, own, minlength=each.size))),
     )
+
+
+def say(costs: Costs | None, threshold: float | None) -> dict[str, str]:
+    """The mean cost of a row under the model's decisions and under simpler rules."""
+    if costs is None:
+        return {"costs": ""}
+    rows = [f"{number(cost)} by {name}" for name, cost in costs.rows]
+    said = f"By the decision of least expected cost, a row held out costs {listing(rows, 9)}, " + (
+        "in the unit in which costs were given."
+        if threshold is None
+        else "where a row that is called an event in vain costs 1."
+    )
+    return {"costs": said}
+
+
+def show(costs: Costs | None) -> dict[str, Any]:
+    """Curves of the mean cost of a row and their names; the last one, ``SAME``, is grey."""
+    if costs is None:
+        return {"costs": None, "cost_lines": None}
+    styles = [f"c{i} dash{i % 4}" for i in range(len(costs.curves) - 1)] + ["muted"]
+    names = [name for name, _ in costs.curves]
+    marks = {name: f"line {style}" for name, style in zip(names, styles, strict=True)}
+    return {"costs": _curves(costs, styles), "cost_lines": legend(marks)}
+
+
+def _curves(judged: Costs, styles: Sequence[str]) -> Markup:
+    """Mean cost of a row against the cost of the dearest class; a line marks the cost given."""
+    top = max(float(up.max()) for _, up in judged.curves[:1] + judged.curves[-1:])
+    ends = float(judged.along[0]), float(judged.along[-1])
+    axes = PlotArea(ends, (0.0, top * 1.06 or 1.0), WIDE_BOX)
+    lines = [
+        curve(axes, judged.along, np.minimum(up, axes.y[1]), f"line {style}")
+        for (_, up), style in zip(judged.curves, styles, strict=True)
+    ]
+    title = "Mean cost of a row at the costs given: " + "; ".join(
+        f"{name} {number(cost)}" for name, cost in judged.rows
+    )
+    frame = axes.frame(f"cost of a mistaken {clipped(judged.dearest, 24)}", "mean cost of a row")
+    return picture(WIDE_WIDTH, 294.0, title, frame, upright(axes, judged.here), *lines)
 
 
 # Targets and costs that are refused before anything is fitted.

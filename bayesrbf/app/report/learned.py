@@ -1,181 +1,25 @@
-"""What the model learned: columns, components and members, and the effect of each column."""
+"""What the model learned: members, components, how the classes differ, what makes rows alike."""
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
-from scipy.special import rel_entr
+from jaxtyping import Float
+from markupsafe import Markup
 
-from bayesrbf import table
-from bayesrbf.app.report.families import FAMILIES, Drawn
+from bayesrbf.app.report.drawing import SMALL_WIDTH, WIDE_WIDTH, bars, legend
+from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.moves import MOST_LINES, Moves
+from bayesrbf.app.svg import PlotArea, element, picture, points
+from bayesrbf.app.words import clipped, listing, number, percent, plural
 from bayesrbf.base import names
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.families.hybrid.density import MixtureDensity
-
-# How far each column moves the class probabilities, alone and beside all others.
-
-
-MOST_EFFECT_ROWS: Final = 2_000
-MOST_EFFECT_CELLS: Final = 6_000
-FEWEST_EFFECT_ROWS: Final = 100
-"""Limits on the rows that contributions are averaged over: each row costs a prediction a column."""
-EFFECT_POINTS: Final = 13
-"""Values of a real column at which its effect is drawn, equally many rows apart."""
-MOST_EFFECT_LEVELS: Final = 12
-LEAST_WITHOUT: Final = 1e-300
-MOST_LEFT_OUT: Final = 60
-"""Columns that are left out, at most."""
-
-
-@dataclass(frozen=True)
-class Contribution:
-    """Mean move of the class probabilities by one column, in nats a row."""
-
-    name: str
-    alone: float
-    """Mean Kullback-Leibler divergence of the probabilities that know this column alone from those
-    that know none."""
-    beside: float
-    """Mean divergence of the probabilities that know every column from those that lack this one."""
-
-    @property
-    def most(self) -> float:
-        """The larger of both: of two columns that say the same, each has little ``beside``."""
-        return max(self.alone, self.beside)
-
-
-@dataclass(frozen=True)
-class Effect:
-    """Class probabilities where only one column is known, over its values."""
-
-    name: str
-    levels: tuple[str, ...]  # Empty for a real column.
-    grid: Float[np.ndarray, " point"]  # Values; level numbers for a categorical column.
-    weights: Float[np.ndarray, " point"]  # Shares of the observed cells at the points.
-    probabilities: Float[np.ndarray, "point label"]
-
-
-@dataclass(frozen=True)
-class Moves:
-    """Effects of the columns of a table on the class probabilities."""
-
-    contributions: tuple[Contribution, ...]  # Of every column with a value, the largest first.
-    effects: tuple[Effect, ...]  # Of the same columns in the same order.
-    base: Float[np.ndarray, " label"]  # Probabilities of a row without a cell.
-
-
-def read_moves(job: Job, model: Any) -> Moves:
-    """Contributions and effects of all columns."""
-    effects, base = read_effects(job, model)
-    added = contributions(job, model, effects, base)
-    leading = [one.name for one in added]
-    ordered = sorted(effects, key=lambda effect: leading.index(effect.name))
-    return Moves(tuple(added), tuple(ordered), base)
-
-
-def contributions(
-    job: Job, model: Any, effects: tuple[Effect, ...], nothing: Float[np.ndarray, " label"]
-) -> list[Contribution]:
-    """Contribution of every column that has an effect, the largest first.
-
-    A column is left out as if its cells were missing; in rows where they are it moves nothing. Of
-    a wide table only the columns that say most alone are left out, each of which takes a
-    prediction of all columns; the others add 0.
-    ``nothing`` are the probabilities of a row without a cell.
-    """
-    n_rows = max(FEWEST_EFFECT_ROWS, MOST_EFFECT_CELLS // job.X.shape[1])
-    X = job.X.iloc[:: -(-len(job.X) // min(MOST_EFFECT_ROWS, n_rows))]
-    everything = model.predict_proba(X)
-    alone = {}
-    for effect in effects:
-        moved = rel_entr(effect.probabilities, np.maximum(nothing, LEAST_WITHOUT)).sum(axis=1)
-        observed = float(job.X[effect.name].notna().mean())
-        alone[effect.name] = max(float(effect.weights @ moved) * observed, 0.0)
-    leading, moves = sorted(alone, key=lambda name: -alone[name]), []
-    for place, name in enumerate(leading):
-        there, beside = X[name].notna().to_numpy(), 0.0
-        if there.any() and place < MOST_LEFT_OUT:
-            hidden = np.zeros((int(there.sum()), X.shape[1]), dtype=bool)
-            hidden[:, list(X.columns).index(name)] = True
-            without = _predicted(model, X[there], hidden, with_pattern=True)
-            without = np.maximum(without, LEAST_WITHOUT)
-            beside = max(float(rel_entr(everything[there], without).sum() / len(X)), 0.0)
-        moves.append(Contribution(name, alone[name], beside))
-    return sorted(moves, key=lambda move: -move.most)
-
-
-def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.ndarray, " label"]]:
-    """Effects of all columns that have a value, and the probabilities of a row without a cell.
-
-    All other cells are summed out given the one that is known, so that columns which go with it
-    move as they do in the table: no row is asked about that does not exist.
-    """
-    grids = [_grid(job, name) for name in job.X.columns if job.X[name].notna().any()]
-    names = [name for name, *_ in grids]
-    rows = [pd.DataFrame({name: values}) for name, values, _ in grids]
-    blank = job.X.iloc[:1].reset_index(drop=True)
-    grid = pd.concat([*rows, blank], ignore_index=True).reindex(columns=job.X.columns)
-    grid = grid.astype(job.X.dtypes)
-    hidden = np.ones(grid.shape, dtype=bool)
-    starts = np.cumsum([0, *(len(frame) for frame in rows)])
-    for name, start, stop in zip(names, starts[:-1], starts[1:], strict=True):
-        hidden[start:stop, list(job.X.columns).index(name)] = False
-    p = _predicted(model, grid, hidden, with_pattern=False)
-    effects = []
-    for (name, values, weights), start, stop in zip(grids, starts[:-1], starts[1:], strict=True):
-        real = not job.kinds[name].has_levels
-        effects.append(
-            Effect(
-                str(name),
-                () if real else tuple(map(str, values)),
-                values.astype(float) if real else np.arange(len(values)) + 0.0,
-                weights,
-                p[start:stop],
-            )
-        )
-    return tuple(effects), p[-1]
-
-
-def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " point"]]:
-    """Values of a column to ask about, and the shares of its cells that they stand for."""
-    cells = job.X[name].dropna()
-    if job.kinds[name].has_levels:
-        counts = cells.value_counts(normalize=True)[:MOST_EFFECT_LEVELS]
-        shares = counts.to_numpy(dtype=float)
-        return name, counts.index.to_numpy(dtype=object), shares / shares.sum()
-    values = cells.to_numpy(dtype=float)
-    grid = np.unique(np.quantile(values, np.linspace(0, 1, EFFECT_POINTS), method="inverted_cdf"))
-    nearest = np.searchsorted((grid[1:] + grid[:-1]) / 2, values)
-    return name, grid, np.bincount(nearest, minlength=grid.size) / values.size
-
-
-def _predicted(
-    model: Any, X: pd.DataFrame, hidden: Bool[np.ndarray, "obs column"], *, with_pattern: bool
-) -> Float[np.ndarray, "obs label"]:
-    """Class probabilities where some cells are hidden, with or without the pattern of missing ones.
-
-    No column is given what the pattern contributes.
-    """
-    columns = model.columns_
-    if model.model_.density is None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of columns that are missing: they are hidden here
-            probabilities: np.ndarray = model.predict_proba(X.mask(hidden))
-        return probabilities
-    rows = table.encode(X, columns)
-    if not with_pattern:
-        rows = table.without_indicators(rows, columns)
-    rows = table.hide(rows, hidden, columns, indicators=False)
-    return np.exp(model.fitted_.class_log_probabilities(rows))
-
-
-# Frozen records about the model's columns, components and members.
 
 
 @dataclass(frozen=True)
@@ -218,9 +62,6 @@ class Member:
 class Learned:
     """Everything that the model learned; parts that need components are empty without any."""
 
-    contributions: tuple[Contribution, ...]  # The largest first.
-    effects: tuple[Effect, ...]  # Of the columns that contribute most.
-    base: Float[np.ndarray, " label"]  # Probabilities of a row without a cell.
     by_class: tuple[ClassColumn, ...]  # The columns that contribute most, class by class.
     component_names: tuple[str, ...]
     weights: tuple[float, ...]  # ``p(class) p(component | class)``.
@@ -229,9 +70,6 @@ class Learned:
     members: tuple[Member, ...] = ()  # Of a stack; empty for other families.
     relevances: tuple[tuple[str, float], ...] = ()
     """Column and its relevance to the likeness of rows, the largest first; learned by a stack."""
-
-
-# The labelled cells of a column class by class, and the density that each class has by itself.
 
 
 BINS: Final = 30
@@ -321,28 +159,11 @@ def _bars(
     return np.histogram(cells, edges)[0] / max(of, 1)
 
 
-# What the model learned: columns that matter, components, members, how the classes differ.
-
-
-BARS, EFFECTS, BY_CLASS, MEANS = 15, 6, 6, 12
-
-
-@dataclass(frozen=True)
-class Densities:
-    """The mixture that a classifier's rows come from; None where they come from none."""
-
-    point: Any  # Without draws.
-    drawn: Any  # With its posterior.
-
-
-def densities_of(job: Job, drawn: Drawn) -> Densities:
-    """The mixture of a classifier: itself, or its hidden layer.
-
-    Stacks, sparse mixtures and exemplars have none.
-    """
-    if FAMILIES[job.family].has_components:
-        return Densities(drawn.model, drawn.refined)
-    return Densities(None, None)
+BY_CLASS, MEANS = 6, 12
+"""Columns that are shown: class by class, and with the means of components."""
+MOST_BARS = 15
+LITTLE_RELEVANCE = 0.1
+"""Relevance below which a column hardly counts."""
 
 
 def component_names(density: Any) -> tuple[str, ...]:
@@ -360,24 +181,22 @@ def component_names(density: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def read_learned(job: Job, model: Any, refined: Any, densities: Densities, moves: Moves) -> Learned:
-    """Contributions, effects, members, classes and means; columns are ordered by contribution.
+def compute(job: Job, model: Any, refined: Any, moves: Moves) -> Learned:
+    """Members, classes and means; columns are ordered by contribution.
 
-    Components are the classifier's own.
+    Components are the classifier's own, or those of its hidden layer: stacks, sparse mixtures and
+    exemplars have none.
     """
-    density, leading = densities.point, [one.name for one in moves.contributions]
+    leading = [one.name for one in moves.contributions]
     components: dict[str, Any] = {"component_names": (), "weights": (), "means": ()}
-    if density is not None:
+    if FAMILIES[job.family].has_components:
         components = {
-            "component_names": component_names(density),
-            "weights": _shares(density),
-            "means": _means(job, density, densities.drawn, leading),
+            "component_names": component_names(model),
+            "weights": _shares(model),
+            "means": _means(job, model, refined, leading),
         }
     classes, pools = list(map(str, model.classes_)), FAMILIES[job.family].pools
     return Learned(
-        contributions=moves.contributions[:BARS],
-        effects=moves.effects[:EFFECTS],
-        base=moves.base,
         by_class=tuple(
             run_tasks(
                 lambda name: read_class_column(job, name, classes), leading[:BY_CLASS], "Columns"
@@ -476,3 +295,161 @@ def read_members(refined: Any) -> tuple[Member, ...]:
         for (name, line), mean, lower, upper in zip(table.iterrows(), *drawn, strict=True)
     ]
     return tuple(sorted(members, key=lambda member: -member.fitted))
+
+
+def say(learned: Learned) -> dict[str, str]:
+    """The first member of a stack, and what makes rows alike; empty without any."""
+    members = relevances = ""
+    if learned.members:
+        first = learned.members[0]
+        members = (
+            f"Of {plural(len(learned.members), 'member')} the largest weight has “{first.name}”: "
+            f"{percent(first.fitted)}."
+        )
+        if first.mean == first.mean:
+            members += (
+                f" Under the posterior its weight is {percent(first.mean)} in the mean, with "
+                f"{percent(0.9)} probability between {percent(first.lower)} and "
+                f"{percent(first.upper)}."
+            )
+    if columns := learned.relevances:
+        named = listing([f"“{clipped(name, 30)}”" for name, _ in columns[:3]])
+        few = sum(value < LITTLE_RELEVANCE for _, value in columns)
+        verb = "counts" if few == 1 else "count"
+        rest = f"{few} of {plural(len(columns), 'column')} hardly {verb}"
+        rest = rest if few else "no column is left out"
+        relevances = f"Whether two rows count as alike depends most on {named}; {rest}."
+    return {"members": members, "relevances": relevances}
+
+
+def show(learned: Learned, classes: Sequence[str], drawn: list[int]) -> dict[str, Any]:
+    """Weights of members, likeness of rows, and columns in the classes at some positions."""
+    shown = sorted(drawn) or list(range(len(classes)))[:MOST_LINES]
+    rows = learned.relevances[:MOST_BARS]
+    first = ", ".join(f"{name} {number(value)}" for name, value in rows[:5])
+    marks = {
+        f"posterior mean and {percent(0.9)} interval": "dot c0",
+        "fitted, step by step": "ring c1",
+    }
+    return {
+        "relevances": bars(
+            [(name, [(value, "fill c0")]) for name, value in rows],
+            1.0,
+            2,
+            "over the largest",
+            f"How much a difference in a column counts, over the largest of its kind: {first}",
+        ),
+        "weights": _weights(learned.members) if learned.members else None,
+        "weight_marks": legend(marks),
+        "by_class": [by_class(column, classes, shown) for column in learned.by_class],
+        "classes": legend({classes[c]: f"bar c{c % 8}" for c in shown}),
+    }
+
+
+def _weights(members: Sequence[Member]) -> Markup:
+    """Weights of the members: the fitted one a ring, the mean a dot with its 90 % interval."""
+    step, top, width = 42.0, 8.0, WIDE_WIDTH
+    bottom = top + step * len(members)
+    axes = PlotArea((0.0, 1.0), (0.0, 1.0), (10.0, top, width - 14, bottom))
+    marks: list[Markup] = []
+    for i, member in enumerate(members):
+        y = top + step * (i + 0.68)
+        marks.append(element("text", clipped(member.name, 100), class_="name", x=13.0, y=y - 11))
+        if np.isfinite(member.mean):
+            low, high = axes.at_x(member.lower), axes.at_x(member.upper)
+            marks += [
+                element("line", class_="stroke c0 thick", x1=low, x2=high, y1=y, y2=y),
+                element("circle", class_="fill c0", cx=axes.at_x(member.mean), cy=y, r=5),
+            ]
+        marks.append(element("circle", class_="stroke c1", cx=axes.at_x(member.fitted), cy=y, r=5))
+    text = "; ".join(
+        f"{member.name} {number(member.fitted)}"
+        + (f", {number(member.lower)} to {number(member.upper)}" if member.mean >= 0 else "")
+        for member in members
+    )
+    frame = axes.frame("weight in the pool")
+    return picture(width, bottom + 40, f"Weights of the members: {text}", frame, *marks)
+
+
+CLASS_LANE = 56.0
+"""Height of a class's lane."""
+ATOM = 3.0
+"""Width of the bar of an atom."""
+
+
+def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) -> Markup:
+    """The labelled cells of a column in some classes: bars, atoms, and the class's own density."""
+    named = listing([classes[c] for c in shown], len(shown))
+    title = f"Distribution of {column.name} in the classes {named}"
+    left, right, top = 12.0, 284.0, 18.0
+    if column.levels:
+        box = (left, 10.0, right, 150.0)
+        return picture(SMALL_WIDTH, 190.0, title, *_level_bars(column, box, shown))
+    limits, marks, bottom = (float(column.edges[0]), float(column.edges[-1])), [], top
+    for c in shown:
+        own = column.classes[c]
+        most = max(float(part.max(initial=0.0)) for part in (own.bars, own.masses, own.curve))
+        axes = PlotArea(limits, (0.0, most or 1.0), (left, bottom, right, bottom + CLASS_LANE))
+        marks += _lane(column, own, axes, c)
+        label = f"{clipped(classes[c], 24)} ({plural(own.cells, 'cell')})"
+        marks.append(element("text", label, class_="tick end", x=right, y=bottom - 4))
+        bottom += CLASS_LANE + top
+    ends = PlotArea(limits, (0.0, 1.0), (left, top, right, bottom - top))
+    frame = ends.frame(clipped(column.name, 36), x_ticks=4)
+    return picture(SMALL_WIDTH, bottom - top + 40, title, frame, *marks)
+
+
+def _lane(column: ClassColumn, own: ClassCells, axes: PlotArea, c: int) -> list[Markup]:
+    """Bars of a class's cells, atoms as narrow full ones, and its curve."""
+    bins = zip(column.edges[:-1], column.edges[1:], own.bars, strict=True)
+    places = [
+        *((low, high, share, "veil ") for low, high, share in bins),
+        *((at, at, mass, "") for at, mass in zip(own.atoms, own.masses, strict=True)),
+    ]
+    base = axes.at_y(0.0)
+    marks = []
+    for low, high, share, look in places:
+        wide = max(axes.at_x(float(high)) - axes.at_x(float(low)) - 0.5, ATOM if low == high else 1)
+        start = axes.at_x(float(low)) - (wide / 2 if low == high else 0.0)
+        y = axes.at_y(float(share))
+        style = f"{look}fill c{c % 8}"
+        bar = element("rect", class_=style, x=start, y=y, width=wide, height=base - y)
+        marks += [bar] if share > 0 else []
+    marks.append(element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=base, y2=base))
+    if own.curve.size:
+        line = points(map(axes.at_x, own.grid), map(axes.at_y, own.curve))
+        marks.append(element("polyline", class_=f"line c{c % 8}", points=line))
+    return marks
+
+
+def _level_bars(
+    column: ClassColumn, box: tuple[float, float, float, float], shown: Sequence[int]
+) -> list[Markup]:
+    """Groups of bars, one group a level."""
+    top = max(float(column.classes[c].bars.max(initial=0.0)) for c in shown) * 1.06 or 1.0
+    axes = PlotArea((0.0, float(max(len(column.levels), 1))), (0.0, top), box)
+    wide = 0.8 * (axes.at_x(1.0) - axes.at_x(0.0)) / len(shown)
+    letters = max(3, int(34 / max(len(column.levels), 1)))
+    marks = []
+    for level, name in enumerate(column.levels):
+        start = axes.at_x(level + 0.1)
+        for place, c in enumerate(shown):
+            height = axes.at_y(0.0) - axes.at_y(float(column.classes[c].bars[level]))
+            marks.append(
+                element(
+                    "rect",
+                    class_=f"fill c{c % 8}",
+                    x=start + place * wide,
+                    y=box[3] - height,
+                    width=max(wide - 1, 1.0),
+                    height=height,
+                )
+            )
+        middle = axes.at_x(level + 0.5)
+        text = clipped(name, letters)
+        marks.append(element("text", text, class_="tick", x=middle, y=box[3] + 15))
+    caption = element(
+        "text", clipped(column.name, 36), class_="label", x=SMALL_WIDTH / 2, y=box[3] + 32
+    )
+    base = element("line", class_="axis", x1=box[0], x2=box[2], y1=box[3], y2=box[3])
+    return [base, caption, *marks]

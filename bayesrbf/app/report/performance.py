@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 from jaxtyping import Float, Int
+from markupsafe import Markup
 
-from bayesrbf.answers.comparisons import GivenScore, Parts, RowsOf, given_score, performance_by
+from bayesrbf.answers.comparisons import GivenScore, Parts, given_score
 from bayesrbf.answers.performance import EventPerformance, Performance, performance_of
-from bayesrbf.answers.scores import (
-    Interval,
-    ReliabilityCurve,
-    holm,
-    proportion,
-    two_sided,
-)
+from bayesrbf.answers.scores import Interval, ReliabilityCurve
 from bayesrbf.app.report.costs import costs_of, decisions
+from bayesrbf.app.report.drawing import BOX, SMALL_WIDTH, WIDE_BOX, curve, legend, upright
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import Focus
-from bayesrbf.app.words import between, cell, clipped, decimals_of, number, plural
-from bayesrbf.table.kinds import Kind
-
-# Figures of single classes on held-out rows: how they are ranked, found and acted on.
-
+from bayesrbf.app.svg import PlotArea, element, picture, points
+from bayesrbf.app.words import clipped, count, listing, number, percent, plural
 
 UNVALIDATED: Final = 2
 """Rows of a class up to which nothing that is said of it can be validated."""
@@ -58,6 +49,14 @@ class Judged:
     event: Event | None  # None for more than two classes.
     reliability: ReliabilityCurve
     """Curve of the probability of the event, or of the most probable of more than two classes."""
+    confusion: Int[np.ndarray, "label label"]
+    """Held-out rows by true (row) and decided (column) class."""
+
+    @property
+    def most_frequent(self) -> float:
+        """Share of the most frequent class among the rows."""
+        of_class = self.confusion.sum(axis=1)
+        return float(of_class.max() / max(of_class.sum(), 1))
 
     @property
     def classes(self) -> list[tuple[str, EventPerformance, EventPerformance]]:
@@ -91,7 +90,7 @@ def thresholds_at(threshold: float) -> tuple[float, ...]:
     return (threshold, *(one for one in THRESHOLDS if abs(one - threshold) > 1e-9))
 
 
-def read_performance(
+def compute(
     held_out: HeldOutRows,
     focus: Focus,
     model: str,
@@ -104,26 +103,32 @@ def read_performance(
     event = event_among(held_out, focus) if len(classes) == 2 else None
     threshold = 0.5 if event is None else event.threshold
 
+    decided = {
+        name: decisions(held_out.probabilities[name][rows], classes, focus.costs)
+        for name in (model, rival)
+    }
+
     def judged(name: str) -> Performance:
-        own = held_out.probabilities[name][rows]
         return performance_of(
-            own,
+            held_out.probabilities[name][rows],
             labels,
             classes,
             shown=None if event is None else [event.column],
-            decided=decisions(own, held_out.classes, focus.costs),
+            decided=decided[name],
             thresholds=thresholds_at(threshold),
             units=None if groups is None else groups[rows],
             level=focus.level,
         )
 
-    own = judged(model)
+    own, n_classes = judged(model), len(classes)
+    pairs = np.bincount(labels * n_classes + decided[model], minlength=n_classes**2)
     return Judged(
         model=own,
         rival=judged(rival),
         threshold=threshold if event is not None and focus.costs else None,
         event=event,
         reliability=own.reliability,
+        confusion=pairs.reshape(n_classes, n_classes),
     )
 
 
@@ -146,65 +151,6 @@ def event_among(held_out: HeldOutRows, focus: Focus) -> Event:
     labels = held_out.labels[held_out.scored]
     counts = np.bincount(labels, minlength=len(held_out.classes)).astype(float)
     return event_of(counts, list(map(str, held_out.classes)), focus)
-
-
-def read_parts(
-    job: Job, held_out: HeldOutRows, model: str, widths: Float[np.ndarray, "obs label"]
-) -> tuple[Parts, ...]:
-    """Performance of the event by the columns that were asked for; none of more than two classes.
-
-    ``widths`` are those of the intervals of the rows that were held out, NaN of others.
-    """
-    if len(held_out.classes) > 2:
-        return ()
-    rows, event = held_out.scored, event_among(held_out, job.focus)
-    return tuple(
-        performance_by(
-            by,
-            parts,
-            event.name,
-            held_out.probabilities[model][rows, event.column],
-            held_out.labels[rows] == event.column,
-            threshold=event.threshold,
-            units=None if job.units is None else job.units[rows],
-            level=job.focus.level,
-            widths=widths[rows, event.column],
-        )
-        for by, parts in parts_asked(job, rows)
-    )
-
-
-def parts_asked(job: Job, rows: np.ndarray) -> Iterator[tuple[str, Iterator[RowsOf]]]:
-    """Columns by whose parts figures are told apart, and the parts of some rows."""
-    columns = [] if job.centres is None else [job.centres]
-    for column in (*columns, *(job.by[name] for name in job.by)):
-        kind = job.kinds.get(str(column.name))
-        yield str(column.name), parts_by(column.iloc[rows].reset_index(drop=True), kind)
-
-
-def parts_by(column: pd.Series, kind: Kind | None = None) -> Iterator[RowsOf]:
-    """Levels of a column, or quarters of a column of numbers, and rows where it is not known."""
-    if pd.api.types.is_numeric_dtype(column):
-        values = column.to_numpy(dtype=float)
-        decimals = decimals_of(values)
-
-        def text(value: float) -> str:
-            return (kind is not None and kind.written(value)) or cell(value, decimals)
-
-        for name, inside in _quarters(text, values, ""):
-            yield RowsOf(name, inside, exchangeable=False)
-    else:
-        texts = column.astype(object).where(column.notna(), None)
-        frequent = texts.dropna().astype(str).value_counts().index[:MOST_PARTS]
-        cells = np.array(["" if one is None else str(one) for one in texts], dtype=object)
-        for level in frequent:
-            yield RowsOf(str(level), cells == level)
-        others = column.notna().to_numpy() & ~np.isin(cells.astype(str), frequent.to_numpy(str))
-        if others.any():
-            yield RowsOf("all other levels", others, exchangeable=False)
-    missing = column.isna().to_numpy()
-    if missing.any():
-        yield RowsOf("not known", missing, exchangeable=False)
 
 
 def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None:
@@ -267,109 +213,177 @@ def few_for_calibration(counts: Sequence[int]) -> str:
     return needed if smallest < Parts.ENOUGH else ""
 
 
-# Whether probabilities come true in every part of the table: levels and ranges of its columns.
+def say(
+    performance: Judged, classes: Sequence[str], focus: Focus, *, costs: bool
+) -> dict[str, str]:
+    """The held-out rows of every class, and the rule by which a row is called so."""
+    event, rows = performance.event, performance.confusion.sum(axis=1).tolist()
+    held_out = plural(sum(rows), "row")
+    if event is None:
+        each = [f"{clipped(c, 24)} {count(n)}" for c, n in zip(classes, rows, strict=True)]
+        rule = "what costs least by expectation" if costs else "what is most probable"
+        return {"events": f"{held_out} held out: {listing(each, 8)}. A row is called {rule}."}
+    name = clipped(event.name, 24)
+    rule = "costs least by expectation" if costs else "is the more probable class"
+    called = f"where that {rule} (threshold {percent(event.threshold)})"
+    if focus.threshold is not None:
+        called = f"from a probability of {percent(event.threshold)} on, as was asked for"
+    verb = "is an event" if rows[classes.index(event.name)] == 1 else "are events"
+    said = (
+        f"{count(rows[classes.index(event.name)])} of {held_out} held out {verb}: an event "
+        f"is a row that is “{name}”, {event.why}. A row is called “{name}” {called}."
+    )
+    return {"events": said}
 
 
-QUARTERS: Final = (0.25, 0.5, 0.75)
-MOST_PARTS: Final = 50
-"""Levels of a column that was asked for that are told apart."""
-MOST_LEVEL_GROUPS: Final = 12
-"""Levels of a column that are groups; all others are one together."""
-FEWEST_IN_GROUP: Final = 5
-"""Rows of a group below which it is not looked at."""
-WRONGLY: Final = 0.05
-"""Probability with which any group is told as off although the model is calibrated."""
-LISTED_GROUPS: Final = 12
+def show(performance: Judged, rival: str, score: GivenScore | None, level: float) -> dict[str, Any]:
+    """Whether probabilities come true, and the net benefit of acting on them."""
+    event, acted = performance.event, performance.drawn
+    given = {} if score is None else {score.name: score.score}
+    return {
+        "come_true": reliability(performance.reliability, "that class")
+        if event is None
+        else reliability(
+            performance.reliability, event.name, event.column % 8, performance.hardest[1]
+        ),
+        "net_benefit": [
+            net_benefit(own, [other, *given.values()], performance.threshold, len(acted) == 1)
+            for _, own, other in acted
+        ],
+        "benefit_lines": benefit_lines("this model", level, [rival, *given]),
+    }
 
 
-@dataclass(frozen=True)
-class Subgroup:
-    """One class in one part of the held-out rows."""
-
-    name: str
-    label: str
-    rows: int
-    predicted: float  # Mean probability of the class.
-    came: Interval  # Share of the class.
-    chance: float  # Probability of such a share, or a rarer one, for a calibrated model.
+def benefit_lines(who: str, level: float, others: Sequence[str]) -> Markup:
+    """Names of the curves of :func:`net_benefit`."""
+    marks = {f"{who}, with its {percent(level)} interval": "line c0"}
+    marks |= {name: f"line c{place} dash{place}" for place, name in enumerate(others, 1)}
+    return legend(marks | {"acting on every row": "line muted"})
 
 
-@dataclass(frozen=True)
-class Subgroups:
-    """Parts of the table in which probabilities do not come true beyond chance."""
-
-    looked_at: int  # Pairs of a part and a class.
-    off: tuple[Subgroup, ...]  # The least probable first.
+STRIP: Final = 46.0
+"""Height of the bars of each outcome below a reliability diagram."""
 
 
-def read_subgroups(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
-    """Hold said against come true in every group, for every class; for one where there are two.
+def reliability(
+    curve: ReliabilityCurve, name: str, series: int = 0, own: EventPerformance | None = None
+) -> Markup:
+    """Observed share against predicted probability of one class, with its band.
 
-    For a calibrated model the number of rows of a class in a group has a Poisson-binomial law.
-    Holm's method counts how many groups were looked at.
+    With the performance of the class there are the smooth curve, with its band, in place of a line
+    through the dots, and below it the rows with and without the event by their probability.
     """
-    rows = held_out.scored
-    p, labels = held_out.probabilities[model][rows], held_out.labels[rows]
-    frequent = np.bincount(labels, minlength=len(held_out.classes)) >= FEWEST_IN_GROUP
-    binary = len(held_out.classes) == 2
-    classes = [event_among(held_out, job.focus).column] if binary else np.flatnonzero(frequent)
-    parts = []
-    for name, inside in groups_of(job, rows):
-        size = int(inside.sum())
-        for c in classes if FEWEST_IN_GROUP <= size < len(rows) else ():
-            came = int((labels[inside] == c).sum())
-            own = p[inside, c]
-            parts.append(
-                Subgroup(
-                    name,
-                    str(held_out.classes[c]),
-                    size,
-                    float(own.mean()),
-                    proportion(came / size, size, job.focus.level),
-                    two_sided(own, came),
-                )
-            )
-    off = holm(np.array([group.chance for group in parts]), WRONGLY)
-    found = [group for group, bad in zip(parts, off, strict=True) if bad]
-    found.sort(key=lambda group: group.chance)
-    return Subgroups(len(parts), tuple(found[:LISTED_GROUPS]))
+    axes = PlotArea((0.0, 1.0), (0.0, 1.0), (44.0, 12.0, 284.0, 252.0))
+    x, y = axes.at_x, axes.at_y
+    outside = int(((curve.observed < curve.lower) | (curve.observed > curve.upper)).sum())
+    across = [x(p) for p in curve.predicted]
+    widths = 5.0
+    bands = [
+        element(
+            "rect",
+            class_="band",
+            x=centre - widths,
+            y=y(high),
+            width=2 * widths,
+            height=max(y(low) - y(high), 1.5),
+            rx=2,
+        )
+        for centre, low, high in zip(across, curve.lower, curve.upper, strict=True)
+    ]
+    biggest = curve.mass.max()
+    dots = [
+        element(
+            "circle",
+            element("title", f"{number(mass)} rows: said {number(p)}, came true {number(share)}"),
+            class_=f"fill c{series}",
+            cx=centre,
+            cy=y(share),
+            r=2.5 + 2.5 * float(np.sqrt(mass / biggest)),
+        )
+        for centre, share, p, mass in zip(
+            across, curve.observed, curve.predicted, curve.mass, strict=True
+        )
+    ]
+    title = (
+        f"Reliability of {name}: {outside} of {curve.mass.size} groups of rows lie outside "
+        "what chance allows"
+    )
+    line, strip = points(across, [y(share) for share in curve.observed]), []
+    if own is not None:
+        strip = _outcomes(own, axes, series)
+        if (smooth := own.curve) is not None:
+            line = points(map(x, smooth.probability.tolist()), map(y, smooth.observed.tolist()))
+            around = np.r_[smooth.probability, smooth.probability[::-1]].tolist()
+            edges = np.r_[smooth.upper, smooth.lower[::-1]].tolist()
+            veil = points(map(x, around), map(y, edges))
+            bands.append(element("polygon", class_=f"veil fill c{series}", points=veil))
+    return picture(
+        SMALL_WIDTH,
+        292.0 + (2 * STRIP if own is not None else 0.0),
+        title,
+        axes.frame(f"predicted probability of {clipped(name, 22)}", "observed share"),
+        *bands,
+        element("line", class_="diagonal", x1=x(0.0), y1=y(0.0), x2=x(1.0), y2=y(1.0)),
+        element("polyline", class_=f"line c{series}", points=line),
+        *dots,
+        *strip,
+    )
 
 
-def groups_of(job: Job, rows: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Names of groups and which of some rows are in them: levels, quarters, missing cells."""
-    for name in job.X.columns:
-        column = job.X[name].iloc[rows].reset_index(drop=True)
-        shown = clipped(name, 30)
-        if not job.kinds[name].has_levels:
-            yield from _quarters(partial(job.cell, name), column.to_numpy(dtype=float), shown)
-        else:
-            yield from _levels(column, shown)
-        missing = column.isna().to_numpy()
-        if missing.any():
-            yield f"{shown} missing", missing
+def _outcomes(own: EventPerformance, axes: PlotArea, series: int) -> list[Markup]:
+    """Rows with the event as bars upwards, those without downwards, each over its own largest."""
+    others, events = own.distribution
+    middle, wide = axes.box[3] + 40 + STRIP, (axes.at_x(1.0) - axes.at_x(0.0)) / others.size
+    marks = [element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=middle, y2=middle)]
+    for counts, up, style in ((events, True, f"fill c{series}"), (others, False, "fill muted")):
+        for place, rows in enumerate(counts.tolist()):
+            high = (STRIP - 12) * rows / max(int(counts.max()), 1)
+            y, x = middle - high if up else middle, axes.at_x(place / others.size)
+            bar = element("rect", class_=style, x=x, y=y, width=wide - 1, height=high)
+            marks += [bar] if rows else []
+    for text, y in ((clipped(own.event, 36), middle - STRIP + 8), ("others", middle + STRIP - 2)):
+        marks.append(element("text", text, class_="tick start", x=axes.box[0], y=y))
+    return marks
 
 
-def _quarters(
-    text: Callable[[float], str], values: np.ndarray, shown: str
-) -> Iterator[tuple[str, np.ndarray]]:
-    """Four ranges with about as many rows each; fewer where values repeat."""
-    observed = values[~np.isnan(values)]
-    if not observed.size:
-        return
-    cuts = np.unique(np.quantile(observed, QUARTERS, method="inverted_cdf"))
-    part = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
-    for value in np.unique(part[part >= 0]):
-        inside = part == value
-        low, high = (text(float(f(values[inside]))) for f in (np.min, np.max))
-        yield f"{shown} {between(low, high)}".strip(), inside
+def net_benefit(
+    own: EventPerformance,
+    others: Sequence[EventPerformance],
+    threshold: float | None = None,
+    wide: bool = True,
+) -> Markup:
+    """Net benefit of the model with its interval, of others, and of acting on every row."""
+    box = WIDE_BOX if wide else BOX
+    found = own.decision_curve
+    t = found.thresholds
+    high = max(float(found.model.max()), float(found.everybody.max()), 1e-3) * 1.15
+    low = -0.25 * high
+    axes = PlotArea((0.0, 1.0), (low, high), box)
 
+    def inside(values: Float[np.ndarray, " threshold"]) -> Float[np.ndarray, " threshold"]:
+        return np.clip(values, low, high)
 
-def _levels(column: pd.Series, shown: str) -> Iterator[tuple[str, np.ndarray]]:
-    """The most frequent levels, and all others together."""
-    frequent = column.dropna().value_counts().index[:MOST_LEVEL_GROUPS]
-    for level in frequent:
-        inside = column.eq(level).to_numpy(dtype=bool, na_value=False)
-        yield f"{shown} = {clipped(level, 24)}", inside
-    others = (column.notna() & ~column.isin(frequent)).to_numpy()
-    if others.any():
-        yield f"{shown}: other levels", others
+    across = [axes.at_x(float(at)) for at in np.r_[t, t[::-1]]]
+    edges = np.r_[inside(found.upper), inside(found.lower)[::-1]]
+    band = points(across, [axes.at_y(float(edge)) for edge in edges])
+    zero = axes.at_y(0.0)
+    marks = [
+        element("polygon", class_="band", points=band),
+        element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=zero, y2=zero),
+        curve(axes, t[found.everybody > low], found.everybody[found.everybody > low], "line muted"),
+        *(
+            curve(axes, t, inside(other.decision_curve.model), f"line c{place} dash{place}")
+            for place, other in enumerate(others, 1)
+        ),
+        curve(axes, t, inside(found.model), "line c0"),
+    ]
+    if threshold is not None:
+        marks.append(upright(axes, threshold))
+    title = (
+        f"Net benefit of acting on {own.event}, at most {number(float(found.model.max()))} of a "
+        f"row; acting on every row {number(float(found.everybody.max()))}"
+    )
+    name = f"probability of {clipped(own.event, 22)} from which one acts"
+    return picture(
+        box[2] + 12, box[3] + 42, title, axes.frame(name, "net benefit of a row"), *marks
+    )

@@ -32,7 +32,7 @@ from rich.progress import (
 )
 from threadpoolctl import threadpool_limits
 
-from bayesrbf.app.report.collect import collect, phases
+from bayesrbf.app.report.collect import Report, collect, phases, sentences
 from bayesrbf.app.report.families import FAMILIES, QUICK_FOLDS, check_method
 from bayesrbf.app.report.held_out import Phase
 from bayesrbf.app.report.job import Job, Truth
@@ -58,17 +58,8 @@ from bayesrbf.app.report.output import (
     predictions_frame,
     to_csv,
 )
-from bayesrbf.app.report.records import Report, leads
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.tripod import items
-from bayesrbf.app.report.verdict import (
-    events,
-    evidence,
-    stability,
-    unsettled,
-    unvalidated,
-    verdict,
-)
 from bayesrbf.app.words import (
     clipped,
     harmless,
@@ -614,10 +605,10 @@ def _lines(console: Console, name: str) -> Iterator[None]:
 
 def tell(report: Report) -> None:
     """Print the verdict and the main figures, a few lines each; no line breaks before a %."""
-    console, rows = Console(), list(_main_figures(report))
+    console, rows, told = Console(), list(_main_figures(report)), sentences(report)
     width = max(len(name) for name, _ in rows)
-    sentences = QUESTION, verdict(report), evidence(report), events(report), unvalidated(report)
-    for name, text in [*rows, *(("", sentence) for sentence in filter(None, sentences))]:
+    said = [told[name] for name in ("verdict", "evidence", "events", "unvalidated")]
+    for name, text in [*rows, *(("", sentence) for sentence in filter(None, (QUESTION, *said)))]:
         indent = " " * (width + 1) if name else ""
         paragraph = fill(
             harmless(text),
@@ -641,7 +632,7 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
     )
     answers = "lead in the cost of a row" if report.judged.in_costs else "lead in right answers"
     for column, name in ((1, "lead in log loss"), (2, answers)):
-        every = [f"{one[column]} over {one[0]}" for one in leads(report.judged) if one[column]]
+        every = [f"{one[column]} over {one[0]}" for one in report.judged.leads if one[column]]
         yield name, listing(every)
     right = with_ends(report.performance.model.accuracy, percent)
     yield "classified right", f"{right}, by the most probable class"
@@ -668,11 +659,11 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
         )
     for parts in report.parts:
         yield f"by {clipped(parts.by, 24)}", f"{plural(len(parts.parts), 'part')} on the page"
-    if report.stability is not None:
-        yield "stability", stability(report)
-    if report.learning is not None:
-        yield "more rows", report.learning.sentence
-    some, rows_of, how = unsettled(report)
+    if report.refits.stability is not None:
+        yield "stability", sentences(report)["stability"]
+    if report.refits.learning is not None:
+        yield "more rows", report.refits.learning.sentence
+    some, rows_of, how = report.doubt.unsettled(report.costs is not None)
     yield "unsure of", f"{some} of {plural(rows_of, 'row')}, {how}"
     yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by a density of all rows"
     if report.check is not None:
@@ -685,7 +676,7 @@ def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
 def figures(report: Report) -> dict[str, object]:
     """The verdict and the main figures, by name."""
     held_out, judged, (own, *others) = report.performance, report.judged, report.scores
-    base, rival = judged.base, judged.rival
+    base, rival, told = judged.base, judged.rival, sentences(report)
     by_costs = "the decision of least expected cost"
     most_probable = "the most probable class"
     answers = "cost of a row" if judged.in_costs else "share right"
@@ -694,10 +685,10 @@ def figures(report: Report) -> dict[str, object]:
         "classes": report.classes,
         "rows": judged.rows,
         "prob": report.focus.level,
-        "verdict": verdict(report),
-        "evidence": evidence(report),
+        "verdict": told["verdict"],
+        "evidence": told["evidence"],
         "event": report.performance.event,
-        "unvalidated": report.unvalidated,
+        "unvalidated": report.reading.unvalidated,
         "scores": {
             "log loss": held_out.model.log_loss,
             "Brier score": held_out.model.brier,
@@ -725,18 +716,18 @@ def figures(report: Report) -> dict[str, object]:
         "parts": report.parts,
         "score": report.score,
         "stability": None
-        if (found := report.stability) is None
+        if (found := report.refits.stability) is None
         else {
             "refits": len(found.refits),
             "failures": found.failures,
-            "recipe": report.recipe,
+            "recipe": report.refits.recipe,
             "events": {
                 one.event: {"threshold": one.threshold, "level": one.level, **one.figures}
                 for one in found.events
             },
         },
         "learning_curve": None
-        if (curve := report.learning) is None
+        if (curve := report.refits.learning) is None
         else {"sentence": curve.sentence, "sizes": curve.sizes, "figures": curve.figures},
         "unsure": report.doubt.below,
         "cells_that_look_wrong": report.oddities.n_cells,

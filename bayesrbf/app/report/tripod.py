@@ -14,19 +14,9 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from bayesrbf.app.report import verdict as findings
+from bayesrbf.app.report.collect import Report, sentences
 from bayesrbf.app.report.output import MODEL, PAGE, POSTERIOR, PREDICTIONS
-from bayesrbf.app.report.records import Report
-from bayesrbf.app.words import (
-    clipped,
-    count,
-    harmless,
-    listing,
-    number,
-    percent,
-    plural,
-    with_ends,
-)
+from bayesrbf.app.words import clipped, count, harmless, listing, number, percent, plural, with_ends
 
 if TYPE_CHECKING:
     from bayesrbf.answers.performance import EventPerformance
@@ -86,6 +76,11 @@ def _facts(report: Report, *names: str) -> str:
     return f"{'; '.join(told)}." if told else ""
 
 
+def _told(report: Report, *names: str) -> str:
+    told = sentences(report)
+    return " ".join(told[name] for name in names)
+
+
 def _title(report: Report) -> str:
     return (
         f"A model that gives the probability of “{clipped(report.target)}” being "
@@ -119,7 +114,7 @@ def _missing(report: Report) -> str:
     most = [f"“{clipped(one.name)}” {percent(one.missing)}" for one in holed if one.missing > 0]
     by_column = f" By column: {listing(most, 10)}." if most else ""
     left = "No row was left out because a cell is missing."
-    return f"{findings.read(report)}{by_column} {left} {report.missingness}"
+    return f"{_told(report, 'read')}{by_column} {left} {report.reading.missingness}"
 
 
 def _held_out(report: Report) -> str:
@@ -141,15 +136,18 @@ def _parts(report: Report) -> str:
 def _output(report: Report) -> str:
     told = [f"“{clipped(c, 24)}” {number(cost)}" for c, cost in report.focus.costs.items()]
     costs = f" Costs of a mistaken row: {listing(told, 30)}." if told else ""
-    return f"Probabilities of the classes. {report.intervals} {findings.events(report)}{costs}"
+    events = _told(report, "events")
+    return f"Probabilities of the classes. {report.doubt.intervals} {events}{costs}"
 
 
 def _analysed(report: Report) -> str:
-    held_out = dict(zip(report.classes, report.confusion.sum(axis=1).tolist(), strict=True))
+    each = report.performance.confusion.sum(axis=1).tolist()
+    held_out = dict(zip(report.classes, each, strict=True))
     rows, groups = plural(report.judged.rows, "row"), report.judged.groups
     rows += "" if groups is None else f" in {plural(groups, 'group')}"
-    refits = "" if report.stability is None else plural(len(report.stability.refits), "sample")
-    again = f" Fitted again: {refits} of the rows." if refits else ""
+    again = ""
+    if (stability := report.refits.stability) is not None:
+        again = f" Fitted again: {plural(len(stability.refits), 'sample')} of the rows."
     return f"Fitted: {_size(report)} Held out: {rows}, {_counted(held_out)}.{again}"
 
 
@@ -175,11 +173,11 @@ def _performance(report: Report) -> str:
 
 
 def _limits(report: Report) -> str:
-    said = (findings.unvalidated, findings.computation, findings.open_intervals, findings.stability)
+    said = _told(report, "unvalidated", "computation", "open_intervals", "stability")
     first = (
         "No rows beside this table were predicted, and nothing is said of the time until an event "
     )
-    return " ".join([f"{first}or of causes.", *(sentence(report) for sentence in said)])
+    return f"{first}or of causes. {said}"
 
 
 _MEASURES: Final = (
@@ -194,17 +192,22 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "5a": lambda report: _facts(report, "data"),
     "7": lambda report: (
         f"{plural(len(report.reading.notes), 'note')} on how the table was read. "
-        f"{findings.odd(report)}"
+        f"{_told(report, 'odd')}"
     ),
-    "8a": findings.events,
+    "8a": lambda report: _told(report, "events"),
     "9a": lambda report: f"The model was offered {plural(len(report.reading.columns), 'column')}.",
     "9b": _columns,
-    "10": lambda report: f"{_size(report)} {report.learning.sentence if report.learning else ''}",
+    "10": lambda report: (
+        f"{_size(report)} {report.refits.learning.sentence if report.refits.learning else ''}"
+    ),
     "11": _missing,
     "12a": _split,
     "12b": lambda report: f"{_columns(report)} {report.described.given}",
     "12c": lambda report: " ".join(
-        [f"{report.estimator}.", report.described.sentence, report.inference, _held_out(report)]
+        [
+            f"{report.described.estimator}. {report.described.sentence}",
+            f"{report.diagnostics.inference} {_held_out(report)}",
+        ]
     ),
     "12d": _held_out,
     "12e": lambda report: f"{_MEASURES}{listing([one.name for one in report.scores[1:]])}.",
@@ -216,12 +219,12 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "13": lambda _: (
         "No class was weighted or sampled anew. Costs change decisions, and no probability."
     ),
-    "14": lambda report: f"{findings.subgroups(report)} {_parts(report)}",
+    "14": lambda report: f"{_told(report, 'subgroups')} {_parts(report)}",
     "15": _output,
     "16": lambda report: f"Both are rows of one table. {_held_out(report)}",
     "18f": lambda report: _facts(report, "command", "bayesrbf", "libraries", "seed"),
     "20a": _size,
-    "20b": findings.read,
+    "20b": lambda report: _told(report, "read"),
     "21": _analysed,
     "22": lambda report: (
         f"The model is in {MODEL}, its posterior in {POSTERIOR}. "
@@ -230,7 +233,7 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "23a": _performance,
     "23b": _parts,
     "24": lambda _: _UPDATED,
-    "25": lambda report: f"{findings.verdict(report)} {findings.evidence(report)}",
+    "25": lambda report: _told(report, "verdict", "evidence"),
     "26": _limits,
     "27a": lambda _: (
         "Any cell of a new row may be missing; bayesrbf predict names levels and columns that "

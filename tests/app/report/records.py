@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,41 +11,24 @@ from sklearn.dummy import DummyClassifier
 import bayesrbf
 from bayesrbf.answers.comparisons import RowsOf, given_score, performance_by
 from bayesrbf.answers.scores import Counted, Interval, calibration, proportion
+from bayesrbf.app.report import performance, trust
+from bayesrbf.app.report.collect import Report
 from bayesrbf.app.report.costs import Costs
+from bayesrbf.app.report.density import OddCell
+from bayesrbf.app.report.described import Described
+from bayesrbf.app.report.diagnostics import Diagnostics
+from bayesrbf.app.report.doubt import Doubt, NovelRow, UnsureRow
+from bayesrbf.app.report.filled import Filled, Imputations
 from bayesrbf.app.report.held_out import HeldOutRows
-from bayesrbf.app.report.learned import (
-    ClassCells,
-    ClassColumn,
-    Contribution,
-    Effect,
-    Learned,
-    Member,
-)
+from bayesrbf.app.report.learned import ClassCells, ClassColumn, Learned, Member
+from bayesrbf.app.report.moves import Contribution, Effect, Moves
+from bayesrbf.app.report.oddities import Oddities, OddLabel
 from bayesrbf.app.report.options import ANYTHING
-from bayesrbf.app.report.performance import (
-    Subgroup,
-    Subgroups,
-    read_performance,
-)
-from bayesrbf.app.report.records import (
-    Check,
-    Column,
-    Described,
-    Diagnostics,
-    Doubt,
-    Filled,
-    Imputations,
-    MeanScores,
-    NovelRow,
-    OddCell,
-    Oddities,
-    OddLabel,
-    Reading,
-    Report,
-    UnsureRow,
-    judge,
-)
+from bayesrbf.app.report.reading import Column, Reading
+from bayesrbf.app.report.refits import Refits
 from bayesrbf.app.report.render import render
+from bayesrbf.app.report.scores import Check, MeanScores
+from bayesrbf.app.report.subgroups import Subgroup, Subgroups
 from bayesrbf.inference.diagnose import Finding
 
 
@@ -78,14 +62,13 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         title=text,
         target=text,
         classes=classes,
-        estimator="StackedClassifier",
-        inference="Laplace.",
-        intervals="Nobody tried.",
         scores=scores,
         folds=5,
-        confusion=rng.integers(0, 30, (n_classes, n_classes)),
-        judged=judge(held_out, ANYTHING, *three),
-        performance=read_performance(held_out, ANYTHING, three[0], three[2]),
+        judged=trust.compute(held_out, ANYTHING, *three),
+        performance=replace(
+            performance.compute(held_out, ANYTHING, three[0], three[2]),
+            confusion=rng.integers(0, 30, (n_classes, n_classes)),
+        ),
         subgroups=Subgroups(40, (Subgroup(text, text, 20, 0.4, proportion(0.8, 20), 1e-5),)),
         reading=Reading(
             rows=90,
@@ -109,6 +92,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
                 NovelRow(text, 0.996, text, text, text, 0.7, True),
                 NovelRow(text, 0.99, text, text, text, 0.98, False),
             ),
+            intervals="Nobody tried.",
         ),
         oddities=Oddities(
             cells=(OddCell("9", text, text, text, 1e-9),),
@@ -118,13 +102,15 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             bound=0.05,
             density=f"The density has 2 components; 10 % of {text} are exactly 0.",
         ),
-        learned=Learned(
+        moves=Moves(
             contributions=(Contribution(text, 0.3, 0.2), Contribution("other", 0.2, 0.1)),
             effects=(
                 Effect(text, (), np.linspace(0, 1, 4), np.full(4, 0.25), p[:4]),
                 Effect(text, (text, "b"), np.arange(2.0), np.full(2, 0.5), p[:2]),
             ),
             base=flat[0],
+        ),
+        learned=Learned(
             by_class=(
                 ClassColumn(text, np.linspace(0, 1, 5), (), (class_cells(rng),) * n_classes),
                 ClassColumn(
@@ -155,6 +141,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             error=(("this model", 0.4), ("the column's mean", 1.0)),
         ),
         diagnostics=Diagnostics(
+            inference="Laplace.",
             status=("Converged.",),
             findings=(
                 Finding("rhat_parameters", 1.001, "Fine.", True),
@@ -164,6 +151,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             warnings=(f"Category {text} was not seen.",),
         ),
         described=Described(
+            estimator="StackedClassifier",
             sentence=f"Among 2 candidates the rule chose: {text}.",
             given="Labels are summed out.",
             priors=(("means", "Normal"),),
@@ -192,11 +180,15 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         )
         if n_classes == 2
         else None,
-        stability=bayesrbf.stability(
-            DummyClassifier(), p, np.array(classes)[labels], refits=3, threshold=0.4
+        refits=Refits(
+            stability=bayesrbf.stability(
+                DummyClassifier(), p, np.array(classes)[labels], refits=3, threshold=0.4
+            ),
+            recipe=f"Each was {text}.",
+            learning=bayesrbf.LearningCurve(
+                90, np.array([45, 90, 180]), 0.4, *rng.random((3, 3, 2))
+            ),
         ),
-        recipe=f"Each was {text}.",
-        learning=bayesrbf.LearningCurve(90, np.array([45, 90, 180]), 0.4, *rng.random((3, 3, 2))),
         costs=Costs(
             given=tuple((name, 1.0) for name in classes),
             rows=(("this model", 0.1), ("the same", 0.4)),

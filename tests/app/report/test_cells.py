@@ -9,14 +9,11 @@ import pandas as pd
 import pytest
 
 from bayesrbf import MixtureDensity
+from bayesrbf.app.report.density import JudgedTable, judge_table
+from bayesrbf.app.report.filled import HeldOutCells
+from bayesrbf.app.report.filled import compute as read_imputations
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.sections import (
-    HeldOutCells,
-    JudgedTable,
-    judge_table,
-    odd_cells,
-    read_imputations,
-)
+from bayesrbf.app.report.oddities import odd_cells
 from bayesrbf.datasets import TARGET, demo_tables
 from bayesrbf.mixture.cells import cell_law, hidden_cells
 from bayesrbf.table.encode import encode

@@ -8,8 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.app.report.figures import by_class
-from bayesrbf.app.report.learned import FEWEST_FOR_CURVE, ClassCells, ClassColumn, read_class_column
+from bayesrbf.app.report.learned import (
+    FEWEST_FOR_CURVE,
+    ClassCells,
+    ClassColumn,
+    by_class,
+    read_class_column,
+)
 from bayesrbf.datasets import TARGET, demo_tables
 from tests.app.report.test_collect import job
 from tests.cases import first_quick

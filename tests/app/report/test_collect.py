@@ -15,12 +15,12 @@ from scipy.special import logit
 from sklearn.dummy import DummyClassifier
 
 from bayesrbf.app.report import families
-from bayesrbf.app.report.collect import Outcome, collect, read_learning
+from bayesrbf.app.report.collect import Outcome, Report, collect
 from bayesrbf.app.report.job import Job, Truth
 from bayesrbf.app.report.options import FamilyName, Focus, Inference
-from bayesrbf.app.report.records import Report
+from bayesrbf.app.report.reading import compute as read_columns
+from bayesrbf.app.report.refits import read_learning
 from bayesrbf.app.report.render import render
-from bayesrbf.app.report.sections import read_columns
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.fit.sensitivity import prior_sensitivity
 from bayesrbf.table.kinds import kind_named
@@ -59,13 +59,13 @@ def outcome() -> Outcome:
 
 def test_scores_are_of_all_labelled_rows(outcome: Outcome) -> None:
     labelled = int(job().y.notna().sum())
-    assert outcome.report.confusion.sum() == labelled
+    assert outcome.report.performance.confusion.sum() == labelled
     assert [score.name for score in outcome.report.scores] == [
         "this model", "class frequencies", "logistic regression", "random forest",
     ]  # fmt: skip
     own, frequencies = outcome.report.scores[:2]
     assert own.log_loss[0] < frequencies.log_loss[0]
-    right = np.trace(outcome.report.confusion) / labelled
+    right = np.trace(outcome.report.performance.confusion) / labelled
     assert own.accuracy[0] == pytest.approx(right)
 
 
@@ -74,8 +74,8 @@ def test_refits_are_those_of_the_recipe_on_samples_and_on_drawn_tables() -> None
     together = {"groups": groups, "reading": TableOptions(group="ward")}
     own = job(stability=2, focus=Focus({"yes": 3.0}), **together)
     report = collect(own).report
-    assert report.stability is not None
-    (event,) = report.stability.events
+    assert report.refits.stability is not None
+    (event,) = report.refits.stability.events
     assert (event.event, event.threshold) == ("yes", 0.25)
     rng, drawn_by = np.random.default_rng(own.seed), groups.astype(str)
     names = np.unique(drawn_by)  # groups may have any names, and are in the order of these
@@ -86,11 +86,11 @@ def test_refits_are_those_of_the_recipe_on_samples_and_on_drawn_tables() -> None
         p = fit(own.X.iloc[rows], own.y.iloc[rows]).model.predict_proba(own.X)
         np.testing.assert_array_equal(refit, p[:, 1])
     labelled = int(own.y.notna().sum())
-    assert report.learning is not None
-    assert report.learning.n_obs == labelled < len(own.X)
-    assert report.learning.sizes.tolist() == [round(f * labelled) for f in (0.5, 1, 2, 4)]
-    assert report.learning.excess.shape == (4, 2)
-    assert 0 < report.learning.excess[-1].mean() < report.learning.excess[0].mean()
+    assert report.refits.learning is not None
+    assert report.refits.learning.n_obs == labelled < len(own.X)
+    assert report.refits.learning.sizes.tolist() == [round(f * labelled) for f in (0.5, 1, 2, 4)]
+    assert report.refits.learning.excess.shape == (4, 2)
+    assert 0 < report.refits.learning.excess[-1].mean() < report.refits.learning.excess[0].mean()
 
 
 def test_a_report_without_a_learning_curve_says_why() -> None:
@@ -112,7 +112,7 @@ def test_figures_are_those_of_the_held_out_rows(outcome: Outcome) -> None:
     c = report.classes.index(name)
     pairs = p[labels == c, c][:, None] - p[labels != c, c]
     assert one.auroc.value == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2)
-    right = np.diag(report.confusion) / report.confusion.sum(axis=1)
+    right = np.diag(report.performance.confusion) / report.performance.confusion.sum(axis=1)
     assert (one.sensitivity.value, one.specificity.value) == pytest.approx((right[c], right[1 - c]))
     assert report.judged.answers == pytest.approx((p.argmax(1) != labels).mean())
     assert report.oddities.improbable.number >= len(report.oddities.labels)
@@ -183,12 +183,12 @@ def of_family(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
 def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> None:
     family, found = of_family
     report = found.report
-    assert type(found.model).__name__ == report.estimator == FAMILIES[family]
-    assert report.confusion.sum() == int(job().y.notna().sum())
+    assert type(found.model).__name__ == report.described.estimator == FAMILIES[family]
+    assert report.performance.confusion.sum() == int(job().y.notna().sum())
     assert report.scores[0].log_loss[0] < report.scores[1].log_loss[0]
     assert report.imputations.n_checked > 0
-    assert report.learned.contributions[0].most > 0
-    for effect in report.learned.effects:
+    assert report.moves.contributions[0].most > 0
+    for effect in report.moves.effects:
         np.testing.assert_allclose(effect.probabilities.sum(axis=1), 1)
         assert effect.weights.sum() == pytest.approx(1)
     assert found.uncertainty["epistemic_entropy"].notnull().all()
@@ -265,8 +265,8 @@ def test_rows_go_by_their_names_and_mistakes_by_their_costs() -> None:
     assert found.uncertainty["obs"].to_numpy().tolist() == ids.tolist()
     assert ">patient</th>" in render(report)
     assert report.costs is not None
-    assert report.costs.by_class[1] == 4.0 * report.confusion[1, 0]
-    mean = sum(report.costs.by_class) / report.confusion.sum()
+    assert report.costs.by_class[1] == 4.0 * report.performance.confusion[1, 0]
+    mean = sum(report.costs.by_class) / report.performance.confusion.sum()
     assert report.judged.answers == report.costs.rows[0][1] == pytest.approx(mean)
 
 
@@ -353,7 +353,7 @@ def test_degenerate_columns_and_a_class_of_one_row_are_survived() -> None:
     )
     kinds = {c: "categorical" if c == "one level" else "real" for c in X}
     found = collect(job("map", X=X, y=y, kinds=kinds)).report
-    assert found.confusion.sum() == n - 1
+    assert found.performance.confusion.sum() == n - 1
     assert "<svg" in render(found)
     losses = [score.log_loss[0] for score in found.scores]
     assert np.isfinite(losses).all()

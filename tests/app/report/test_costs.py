@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bayesrbf.app.report.costs import costs_of, decisions, read_costs
+from bayesrbf.app.report.costs import compute, costs_of, decisions
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.fit.decisions import constant, mistakes
 
@@ -27,7 +27,7 @@ def calibrated() -> HeldOutRows:
 
 
 def test_costs_are_worth_minding_where_probabilities_are_honest(calibrated: HeldOutRows) -> None:
-    found = read_costs(calibrated, {"b": 10.0}, BOTH)
+    found = compute(calibrated, {"b": 10.0}, BOTH)
     assert found is not None
     model, flat, constant = (cost for _, cost in found.rows)
     rows = calibrated.scored
@@ -40,7 +40,7 @@ def test_costs_are_worth_minding_where_probabilities_are_honest(calibrated: Held
 
 
 def test_curves_pass_through_what_was_given(calibrated: HeldOutRows) -> None:
-    found = read_costs(calibrated, {"b": 3.0}, BOTH)
+    found = compute(calibrated, {"b": 3.0}, BOTH)
     assert found is not None
     at = int(np.argmin(np.abs(found.along - found.here)))
     assert found.along[at] == pytest.approx(3.0)
@@ -56,7 +56,7 @@ def test_curves_pass_through_what_was_given(calibrated: HeldOutRows) -> None:
 def test_sentence_curve_and_confusion_are_of_one_rule_in_one_unit(calibrated: HeldOutRows) -> None:
     """Rows off the diagonal times their costs are the sum that the sentence divides by rows."""
     costs = {"a": 2.0, "c": 7.0}
-    found = read_costs(calibrated, costs, BOTH)
+    found = compute(calibrated, costs, BOTH)
     assert found is not None
     rows = calibrated.scored
     decided = decisions(calibrated.probabilities["this model"][rows], CLASSES, costs)
@@ -68,11 +68,11 @@ def test_sentence_curve_and_confusion_are_of_one_rule_in_one_unit(calibrated: He
 
 def test_sure_and_right_costs_nothing() -> None:
     labels = np.array([0, 1, 2, 1, 0])
-    found = read_costs(held_out(np.eye(3)[labels], labels), {"a": 2.0}, BOTH)
+    found = compute(held_out(np.eye(3)[labels], labels), {"a": 2.0}, BOTH)
     assert found is not None
     assert found.rows[0][1] == 0
     assert not found.curves[0][1][1:-1].any()
 
 
 def test_no_cost_no_curve(calibrated: HeldOutRows) -> None:
-    assert read_costs(calibrated, {}, BOTH) is None
+    assert compute(calibrated, {}, BOTH) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from bayesrbf.app.report.sections import what_would_help
+from bayesrbf.app.report.doubt import what_would_help
 
 
 @pytest.mark.parametrize(

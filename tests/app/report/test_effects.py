@@ -10,7 +10,7 @@ import pytest
 
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.learned import Contribution, Effect, contributions, read_effects
+from bayesrbf.app.report.moves import Contribution, Effect, contributions, read_effects
 from bayesrbf.table.kinds import kind_named
 
 

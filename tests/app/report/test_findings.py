@@ -12,12 +12,18 @@ import xarray as xr
 
 from bayesrbf.answers.scores import Interval
 from bayesrbf.app.report import run
-from bayesrbf.app.report import verdict as findings
+from bayesrbf.app.report.collect import Report, sentences
 from bayesrbf.app.report.learned import MEMBER_WORDS, read_members, read_relevances
+from bayesrbf.app.report.scores import calibrated, calibration_words
 from bayesrbf.app.words import number, percent
 from bayesrbf.families.stack.members import MEMBERS, TREES
 from bayesrbf.inference.diagnose import judge_agreement, judge_size
 from tests.app.report.records import synthetic
+
+
+def said(name: str, report: Report) -> str:
+    """A sentence of a report."""
+    return sentences(report)[name]
 
 
 def test_the_member_that_is_named_has_the_largest_weight_of_the_delivered_fit() -> None:
@@ -26,7 +32,7 @@ def test_the_member_that_is_named_has_the_largest_weight_of_the_delivered_fit() 
     members = read_members(stack)
     assert [member.fitted for member in members] == [0.5, 0.3, 0.2]
     full = synthetic()
-    told = findings.members(replace(full, learned=replace(full.learned, members=members)))
+    told = said("members", replace(full, learned=replace(full.learned, members=members)))
     assert told.startswith("Of 3 members the largest weight has “forest of 60 trees”: 50\xa0%.")
     assert "its weight is 10\xa0% in the mean" in told
 
@@ -74,7 +80,7 @@ def test_a_ranking_without_error_is_asked_about(area: float, asked: bool) -> Non
     model, ends = full.performance.model, Interval(area, area - 0.01, 1.0)
     events = tuple(replace(one, auroc=ends) for one in model.events)
     ranked = replace(full.performance, model=replace(model, events=events))
-    told = findings.evidence(replace(full, performance=ranked))
+    told = said("evidence", replace(full, performance=ranked))
     assert ("controls" in told) == asked
 
 
@@ -82,8 +88,9 @@ def test_chains_that_disagree_in_a_variable_are_not_said_to_agree() -> None:
     full = synthetic()
     good = tuple(replace(one, good=True) for one in full.diagnostics.findings)
     odd = (("weights", 3, 1.0312, 900.0),)
-    told = findings.healthy(
-        replace(full, diagnostics=replace(full.diagnostics, findings=good, variables=odd))
+    told = said(
+        "healthy",
+        replace(full, diagnostics=replace(full.diagnostics, findings=good, variables=odd)),
     )
     assert told == "The worst R-hat of all parameters is 1.0312 (up to 1.02 chains agree)."
 
@@ -99,28 +106,29 @@ def test_what_is_said_of_calibration_agrees_with_the_figures(seed: int) -> None:
             synthetic().scores[0].calibration, error=rng.uniform(0, 0.1), noise=(low, low + 0.02)
         ),
     )
-    told = findings.calibration_words(own)
+    told = calibration_words(own)
     tilted = not own.slope.lower <= 1 <= own.slope.upper
     right = not tilted and own.calibration.error <= own.calibration.noise[1]
-    assert told.startswith("its probabilities come true") == right == findings.calibrated(own)
+    assert told.startswith("its probabilities come true") == right
+    assert calibrated(own.slope, own.calibration, grouped=False) == right
     assert ("too extreme" in told) == (tilted and value < 1)
     assert ("too timid" in told) == (tilted and value > 1)
     assert (number(own.slope.lower) in told) == tilted
     event = synthetic().performance.hardest[1]
     often = replace(event, observed_to_expected=Interval(1.2, 1.1, 1.3))
-    assert not findings.calibrated(own, often)
-    assert ("too low (O:E 1.2" in findings.calibration_words(own, often)) == (not tilted)
+    assert not calibrated(own.slope, own.calibration, often, grouped=False)
+    assert ("too low (O:E 1.2" in calibration_words(own, often)) == (not tilted)
 
 
 def test_figures_at_two_thresholds_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
     """The most probable class and decisions of least cost stand in one list."""
     full = synthetic(n_classes=2)
     run.tell(full)
-    said = capsys.readouterr().out
-    assert re.search(r"classified right .*by the most probable class", said)
+    printed = capsys.readouterr().out
+    assert re.search(r"classified right .*by the most probable class", printed)
     threshold = percent(full.performance.event.threshold)
     for name in ("sensitivity", "specificity", "PPV", "NPV"):
-        assert re.search(rf"{name} .*, threshold {threshold}", said)
+        assert re.search(rf"{name} .*, threshold {threshold}", printed)
     assert run.figures(full)["decided_by"] == dict.fromkeys(
         ("share right", "against_rest"), "the most probable class"
     )
@@ -134,13 +142,13 @@ def test_every_member_of_a_stack_has_words() -> None:
 def test_members_have_intervals_where_there_are_draws() -> None:
     full = synthetic()
     named = "Of 2 members the largest weight has “a network”: 60\xa0%."
-    assert findings.members(full) == (
+    assert said("members", full) == (
         f"{named} Under the posterior its weight is 50\xa0% in the "
         "mean, with 90\xa0% probability between 20\xa0% and 80\xa0%."
     )
     nan = float("nan")
     points = tuple(replace(one, mean=nan, lower=nan, upper=nan) for one in full.learned.members)
-    assert findings.members(replace(full, learned=replace(full.learned, members=points))) == named
+    assert said("members", replace(full, learned=replace(full.learned, members=points))) == named
 
 
 def test_what_was_learned_is_doubted_where_rows_held_out_show_nothing() -> None:
@@ -148,12 +156,12 @@ def test_what_was_learned_is_doubted_where_rows_held_out_show_nothing() -> None:
     told = "Known alone, “x” and “other” move the probabilities most; "
     told += "beside all others “x” and “other” add most."
     doubted = f"{told} As rows held out do not show that this helps, it may be chance."
-    assert findings.learned(full) == told
+    assert said("learned", full) == told
     base = full.judged.base
     none = replace(full.judged, base=replace(base, gain=replace(base.gain, mean=0.0)))
     for judged in (replace(full.judged, rows=12), none):
-        assert findings.learned(replace(full, judged=judged)) == doubted
-    assert findings.verdict(replace(full, judged=none)).startswith("No:")
+        assert said("learned", replace(full, judged=judged)) == doubted
+    assert said("verdict", replace(full, judged=none)).startswith("No:")
 
 
 def test_labels_beyond_chance_are_told_apart_from_those_it_explains() -> None:
@@ -164,37 +172,37 @@ def test_labels_beyond_chance_are_told_apart_from_those_it_explains() -> None:
     )
     listed = "Listed are those beyond chance, of which it explains at most one in ten."
     none = "Of no single one can it be told that chance does not explain it, and none is listed."
-    assert findings.odd_labels(full) == counted + listed
+    assert said("odd_labels", full) == counted + listed
     without = replace(full, oddities=replace(full.oddities, labels=()))
-    assert findings.odd_labels(without) == counted + none
+    assert said("odd_labels", without) == counted + none
 
 
 def test_judgement_is_that_of_the_findings() -> None:
     """A tail above its bound is nothing to say where diagnose() finds it good."""
     full = synthetic()
     worst = "he worst R-hat of all parameters is 1.0010 (up to 1.02 chains agree)"
-    assert findings.healthy(full) == f"T{worst}, and 1 figure needs attention: pareto k."
-    assert findings.computation(full).startswith("Of the computation 1 figure needs attention;")
+    assert said("healthy", full) == f"T{worst}, and 1 figure needs attention: pareto k."
+    assert said("computation", full).startswith("Of the computation 1 figure needs attention;")
     good = tuple(replace(one, good=True) for one in full.diagnostics.findings)
     well = replace(full, diagnostics=replace(full.diagnostics, findings=good))
-    assert findings.healthy(well) == f"The chains agree: t{worst}."
-    assert findings.computation(well) == ""
+    assert said("healthy", well) == f"The chains agree: t{worst}."
+    assert said("computation", well) == ""
 
 
 def test_a_class_of_one_or_two_rows_cannot_be_validated() -> None:
     full = synthetic()
-    assert findings.unvalidated(full) == ""
+    assert said("unvalidated", full) == ""
     counts = dict(zip(full.classes, (2, 40, 48), strict=True))
     rare = replace(full, reading=replace(full.reading, class_counts=counts))
     told = "Nothing that is said of “x0” (2 rows) can be validated: a class needs more rows."
-    assert findings.unvalidated(rare) == told
+    assert said("unvalidated", rare) == told
 
 
 def test_intervals_that_leave_every_answer_open_say_what_to_do() -> None:
     full = synthetic()
-    assert findings.open_intervals(full) == ""
+    assert said("open_intervals", full) == ""
     rows = tuple(replace(row, lower=0.002, upper=0.998) for row in full.doubt.rows)
-    told = findings.open_intervals(replace(full, doubt=replace(full.doubt, rows=rows)))
+    told = said("open_intervals", replace(full, doubt=replace(full.doubt, rows=rows)))
     assert told.startswith("Of 1 row listed 1 has an interval wider than 0.8")
     assert "Refer the row" in told
 
@@ -207,6 +215,6 @@ def test_the_rule_by_which_a_row_is_called_so_is_told(dear: bool) -> None:
     name = two.performance.event.name
     rule = "costs least by expectation" if dear else "is the more probable class"
     ending = f"A row is called “{name}” where that {rule} (threshold 50\xa0%)."
-    assert findings.events(two).endswith(ending)
+    assert said("events", two).endswith(ending)
     rule = "what costs least by expectation" if dear else "what is most probable"
-    assert findings.events(three).endswith(f"A row is called {rule}.")
+    assert said("events", three).endswith(f"A row is called {rule}.")

@@ -12,10 +12,11 @@ from sklearn.base import clone
 
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.app.report.collect import Outcome, collect
+from bayesrbf.app.report.density import judge_table
 from bayesrbf.app.report.families import FAMILIES, Fitted, Procedure, common_settings
+from bayesrbf.app.report.filled import left_out
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.render import render
-from bayesrbf.app.report.sections import judge_table, left_out
 from bayesrbf.table.kinds import kind_named
 from tests.app.report.tables import mixed_table
 

@@ -9,7 +9,7 @@ from bayesrbf.answers.performance import event_performance
 from bayesrbf.answers.scores import proportion
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.options import Focus
-from bayesrbf.app.report.performance import Judged, read_performance
+from bayesrbf.app.report.performance import Judged, compute
 
 
 def performance(costs: dict[str, float], n_classes: int = 2) -> tuple[Judged, HeldOutRows]:
@@ -19,7 +19,7 @@ def performance(costs: dict[str, float], n_classes: int = 2) -> tuple[Judged, He
     labels = (p.cumsum(1) < rng.random((300, 1))).sum(1)
     classes = tuple("abcdef"[:n_classes])
     held_out = HeldOutRows(classes, labels, np.arange(300) % 5, {"own": p, "other": p})
-    return read_performance(held_out, Focus(costs), "own", "other"), held_out
+    return compute(held_out, Focus(costs), "own", "other"), held_out
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from markupsafe import escape
 
-from bayesrbf.app.report import verdict as findings
-from bayesrbf.app.report.records import Report
-from bayesrbf.app.report.render import options_whole, render, sentences
+from bayesrbf.app.report.collect import SECTIONS, Report, pictures, sentences
+from bayesrbf.app.report.refits import Refits
+from bayesrbf.app.report.render import options_whole, render
 from bayesrbf.app.report.run import _main_figures
 from tests.app.report.browsing import Page
 from tests.app.report.records import rendered, synthetic
@@ -43,8 +43,7 @@ def bare() -> Report:
         diagnostics=replace(full.diagnostics, variables=(), findings=(), warnings=()),
         check=None,
         costs=None,
-        stability=None,
-        learning=None,
+        refits=Refits(),
     )
 
 
@@ -74,10 +73,28 @@ def table_named(html: str, label: str) -> str:
 def test_every_sentence_of_the_findings_is_on_the_page(make: Callable[[], Report]) -> None:
     report = make()
     html = render(report)
-    told = [one for one in sentences(report).values() if isinstance(one, str) and one]
+    told = [one for one in sentences(report).values() if one]
     assert len(told) >= 14
     for sentence in told:
         assert str(escape(sentence)) in html or str(options_whole(sentence)) in html
+
+
+def test_every_picture_of_the_sections_is_on_the_page() -> None:
+    html = rendered()
+    drawn = [one for one in pictures(synthetic()).values() if one is not None]
+    drawn = [one for some in drawn for one in (some if isinstance(some, list) else [some])]
+    assert len(drawn) > 30
+    assert all(one in html for one in drawn)
+
+
+def test_no_two_sections_give_a_name_to_different_things() -> None:
+    full = synthetic()
+    for of_parts in ([one.said(full) for one in SECTIONS], [one.shown(full) for one in SECTIONS]):
+        names = [name for part in of_parts for name in part]
+        assert len(names) == len(set(names)) > 20
+    records = [part.record for part in SECTIONS]
+    assert len(records) == len(set(records))
+    assert {field.name for field in fields(Report)} > set(records)
 
 
 def test_nothing_comes_from_outside(page: Page) -> None:
@@ -134,7 +151,7 @@ def test_page_one_is_in_plain_words() -> None:
 def test_page_one_answers_counts_and_then_has_log_loss(n_classes: int) -> None:
     html, full = rendered(n_classes=n_classes), synthetic(n_classes=n_classes)
     first = sections(html)["trust"].lower()
-    told = [findings.verdict(full), "held out", "sensitivity", "predicted probability of"]
+    told = [sentences(full)["verdict"], "held out", "sensitivity", "predicted probability of"]
     places = [first.index(one.lower()) for one in (*told, "(log loss) is")]
     assert places == sorted(places)
     if n_classes == 2:

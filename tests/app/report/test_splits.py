@@ -17,12 +17,9 @@ from bayesrbf.app.report.families import FAMILIES, compare, peers
 from bayesrbf.app.report.held_out import Fitter, HeldOutRows, hold_out
 from bayesrbf.app.report.job import Job, splits_of
 from bayesrbf.app.report.options import ANYTHING
-from bayesrbf.app.report.performance import (
-    event_among,
-    read_parts,
-    read_score,
-)
+from bayesrbf.app.report.performance import event_among, read_score
 from bayesrbf.app.report.run import prepare
+from bayesrbf.app.report.subgroups import read_parts
 from bayesrbf.fit.held_out import grouped_folds
 
 LABELS = st.lists(st.integers(-1, 2), min_size=8, max_size=50)
@@ -210,7 +207,7 @@ def test_centres_have_figures_of_their_own(tmp_path: Path) -> None:
     p = np.random.default_rng(0).random((len(read.frame), 2))
     p /= p.sum(axis=1, keepdims=True)
     held_out = HeldOutRows(("sick", "well"), asked.labels, asked.splits.folds, {"own": p})
-    site, part = read_parts(asked, held_out, "own", np.full(p.shape, 0.3))
+    site, part = read_parts(asked, held_out, "own", np.arange(len(p)), np.full(p.shape, 0.3))
     assert (site.by, part.by) == ("site", "part")
     assert [one.name for one in part.parts] == ["left", "right"]
     inside = (asked.by["part"] == "left").to_numpy() & (asked.labels >= 0)

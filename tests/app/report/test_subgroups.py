@@ -9,7 +9,7 @@ import pytest
 from bayesrbf.app.report.collect import MODEL
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.performance import groups_of, read_subgroups
+from bayesrbf.app.report.subgroups import compute, groups_of
 from bayesrbf.table.kinds import kind_named
 
 
@@ -39,7 +39,7 @@ def test_calibrated_probabilities_are_seldom_told_as_off() -> None:
     off = 0
     for seed in range(60):
         job, p = table(seed, 200)
-        off += bool(read_subgroups(job, held_out(p, p, seed), MODEL).off)
+        off += bool(compute(job, held_out(p, p, seed), MODEL).off)
     assert off / 60 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
 
 
@@ -51,7 +51,7 @@ def test_a_part_that_is_off_is_the_first_to_be_named(where: str) -> None:
         "size missing": job.X["size"].isna().to_numpy(),
         "age oldest": (job.X["age"] > 65).to_numpy(),
     }[where]
-    found = read_subgroups(job, held_out(p, np.where(inside, p**3, p), 0), MODEL)
+    found = compute(job, held_out(p, np.where(inside, p**3, p), 0), MODEL)
     first = found.off[0]
     assert first.name.startswith(where.removesuffix(" oldest"))
     assert first.came.upper < first.predicted

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from bayesrbf.app.report.collect import Report
 from bayesrbf.app.report.options import ANYTHING, Purpose, read_options
 from bayesrbf.app.report.output import PAGE, TRIPOD
-from bayesrbf.app.report.records import Report
+from bayesrbf.app.report.refits import Refits
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.run import figures
 from bayesrbf.app.report.tripod import ITEMS, SECTIONS, TABLE, items, said_of
@@ -48,8 +49,7 @@ def grouped() -> Report:
         focus=replace(ANYTHING, purpose=MEANT),
         parts=(),
         costs=None,
-        stability=None,
-        learning=None,
+        refits=Refits(),
     )
 
 
@@ -107,8 +107,8 @@ def test_missing_cells_are_told_by_column_where_there_are_any() -> None:
 
 def test_the_learning_curve_stands_at_the_sample_size() -> None:
     full = synthetic()
-    assert full.learning is not None
-    assert answers(full)["10"].endswith(full.learning.sentence)
+    assert full.refits.learning is not None
+    assert answers(full)["10"].endswith(full.refits.learning.sentence)
     assert "log loss" not in answers(grouped())["10"]
 
 

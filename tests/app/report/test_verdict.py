@@ -13,15 +13,14 @@ from bayesrbf.answers.scores import LEVEL, mean
 from bayesrbf.app.report.collect import FREQUENCIES, MODEL
 from bayesrbf.app.report.held_out import FOREST, LOGISTIC, HeldOutRows
 from bayesrbf.app.report.options import ANYTHING, Focus
-from bayesrbf.app.report.records import (
+from bayesrbf.app.report.trust import (
     Gain,
     JudgedByRivals,
     Rival,
     best_of,
+    compute,
     evidence,
     gain,
-    judge,
-    leads,
     verdict,
 )
 from tests.cases import first_quick
@@ -37,7 +36,7 @@ def judged(
     tables = {MODEL: own, FREQUENCIES: np.full(labels.size, share), LOGISTIC: logistic}
     p = {name: np.column_stack([1 - one, one]) for name, one in tables.items()}
     held_out = HeldOutRows(("no", "yes"), labels, np.arange(labels.size) % 5, p)
-    return judge(held_out, Focus(costs or {}), MODEL, FREQUENCIES, LOGISTIC)
+    return compute(held_out, Focus(costs or {}), MODEL, FREQUENCIES, LOGISTIC)
 
 
 def said(found: JudgedByRivals) -> str:
@@ -149,7 +148,7 @@ def test_the_rival_is_the_one_of_least_log_loss() -> None:
         both = {key: np.column_stack([1 - one, one]) for key, one in tables.items()}
         held_out = HeldOutRows(("no", "yes"), labels, np.arange(300) % 5, both)
         assert best_of(held_out, (LOGISTIC, FOREST)) == best
-        found = judge(held_out, ANYTHING, MODEL, FREQUENCIES, best)
+        found = compute(held_out, ANYTHING, MODEL, FREQUENCIES, best)
         assert found.rival.name == name
         assert verdict(found, True, GOOD).startswith(f"As much as {name}'s, and no more")
         assert found.rival.log_loss == pytest.approx(-np.log(np.where(labels, p, 1 - p)).mean())
@@ -187,7 +186,7 @@ def test_the_headline_says_what_the_intervals_beside_it_say(seed: int) -> None:
     if text.startswith("As much"):
         assert told.lower <= 0 <= told.upper
     assert text.startswith("No:") == (base.lower <= 0)
-    assert [len(line) for line in leads(found)] == [3, 3, 3]
+    assert [len(line) for line in found.leads] == [3, 3, 3]
 
 
 def test_copies_of_rows_make_nothing_surer() -> None:

@@ -1,0 +1,106 @@
+"""A density of the table's cells and labels, by which sections judge cells and rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float
+
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.words import between, clipped, exact, listing, percent, plural
+from bayesrbf.families.hybrid.density import MixtureDensity
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+FITS_IN_POOL: Final = 8
+"""Fits side by side."""
+SHAPE_WORDS: Final = {"tied": "shared", "diag": "diagonal"}
+"""Covariances whose name is no word."""
+NAMED_ATOMS: Final = 6
+"""Columns whose atoms are named."""
+
+
+@dataclass(frozen=True)
+class JudgedTable:
+    """Cells and rows of a table beside what a density of them and of the labels expects."""
+
+    density: MixtureDensity
+    table: pd.DataFrame
+    """The cells it was fitted to, and the labels as one more column."""
+    cells: xr.Dataset
+    """Answer of ``surprise``; it conditions on the label and does not judge it."""
+    novelty: Float[np.ndarray, " obs"]
+    """Novelty of the rows without their labels."""
+    sentence: str
+    """Sentence on the density."""
+
+
+@dataclass(frozen=True)
+class OddCell:
+    """A cell that the rest of its row makes improbable."""
+
+    row: str  # What it is called.
+    column: str
+    value: str  # What stands there.
+    expected: str  # What the rest of the row suggests.
+    tail: float  # Share of the table's cells that would be at least as extreme.
+
+
+def judge_table(job: Job) -> JudgedTable:
+    """Fit a density to the cells and the labels, less what looks wrong, and judge all of them."""
+    given = job.y.astype(object).where(job.y.notna(), None)
+    labels = [None if label is None else str(label) for label in given]
+    table = job.X.assign(**{job.target: labels})
+    density = MixtureDensity(
+        "cv",
+        covariance_type="cv",
+        prior="cv",
+        column_maps="power",
+        atoms="auto",
+        trim=True,
+        pool=FITS_IN_POOL,
+        categorical_features=[*job.categorical, job.target],
+        column_kinds=job.said_kinds,
+        random_state=job.seed,
+    ).fit(table)
+    cells = density.surprise(table).sel(column=list(job.X.columns))
+    unlabelled = density.novelty(table.assign(**{job.target: None}))
+    return JudgedTable(density, table, cells, unlabelled, _described(density))
+
+
+def _described(density: MixtureDensity) -> str:
+    """The chosen density in words, and the columns with atoms."""
+    best, n = density.candidates_[0], len(density.candidates_)
+    shape = SHAPE_WORDS.get(best.covariance_type, best.covariance_type)
+    parts = sum(candidate.share > 0 for candidate in density.candidates_)
+    chosen = f" with {parts} of {n} settings that were tried on rows held out" if n > 1 else ""
+    sentence = (
+        f"The density is an average of fits{chosen}; the best one has "
+        f"{plural(best.n_components, 'component')} and {shape} covariances."
+    )
+    atoms = [
+        f"{percent(share)} of {clipped(name, 30)} are exactly {exact(value)}"
+        for name, values in density.atoms_.items()
+        for value, share in values.items()
+    ]
+    if all(candidate.n_components == 1 for candidate in density.candidates_ if candidate.share > 0):
+        sentence += " One component knows no classes: a label says nothing of the cells of its row."
+    repeated = f" Values that repeat have a share of their own: {listing(atoms, NAMED_ATOMS)}."
+    return f"{sentence}{repeated if atoms else ''}"
+
+
+def odd_cell(job: Job, cells: xr.Dataset, row: int, column: int, tail: float) -> OddCell:
+    """One cell in words, with the probability of cells that are no more likely."""
+    name, here = job.X.columns[column], cells.isel(obs=row, column=column)
+    value, expected = job.X.iloc[row, column], str(here["expected"].item())
+    if not job.kinds[name].has_levels:
+        value = job.cell(name, float(value))
+        expected = job.cell(name, float(here["expected"]))
+        if not np.isnan(here["lower"]):
+            expected = between(*(job.cell(name, float(here[end])) for end in ("lower", "upper")))
+    return OddCell(job.row(row), str(name), str(value), expected, tail)

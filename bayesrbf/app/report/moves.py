@@ -1,0 +1,267 @@
+"""How far each column moves the class probabilities, alone and beside all others."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool, Float
+from markupsafe import Markup
+from scipy.special import rel_entr
+
+from bayesrbf import table
+from bayesrbf.app.report.drawing import SMALL_WIDTH, bars, curve, legend
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.performance import Event
+from bayesrbf.app.svg import PlotArea, element, picture
+from bayesrbf.app.words import clipped, decimals_of, listing, number, percent
+
+MOST_EFFECT_ROWS: Final = 2_000
+MOST_EFFECT_CELLS: Final = 6_000
+FEWEST_EFFECT_ROWS: Final = 100
+"""Limits on the rows that contributions are averaged over: each row costs a prediction a column."""
+EFFECT_POINTS: Final = 13
+"""Values of a real column at which its effect is drawn, equally many rows apart."""
+MOST_EFFECT_LEVELS: Final = 12
+LEAST_WITHOUT: Final = 1e-300
+MOST_LEFT_OUT: Final = 60
+"""Columns that are left out, at most."""
+MOST_LINES: Final = 6
+"""Classes whose probabilities are drawn over a column: the most frequent."""
+BARS, EFFECTS = 15, 6
+"""Columns that are shown: their contributions, and their effects."""
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """Mean move of the class probabilities by one column, in nats a row."""
+
+    name: str
+    alone: float
+    """Mean Kullback-Leibler divergence of the probabilities that know this column alone from those
+    that know none."""
+    beside: float
+    """Mean divergence of the probabilities that know every column from those that lack this one."""
+
+    @property
+    def most(self) -> float:
+        """The larger of both: of two columns that say the same, each has little ``beside``."""
+        return max(self.alone, self.beside)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Class probabilities where only one column is known, over its values."""
+
+    name: str
+    levels: tuple[str, ...]  # Empty for a real column.
+    grid: Float[np.ndarray, " point"]  # Values; level numbers for a categorical column.
+    weights: Float[np.ndarray, " point"]  # Shares of the observed cells at the points.
+    probabilities: Float[np.ndarray, "point label"]
+
+
+@dataclass(frozen=True)
+class Moves:
+    """Effects of the columns of a table on the class probabilities."""
+
+    contributions: tuple[Contribution, ...]  # Of every column with a value, the largest first.
+    effects: tuple[Effect, ...]  # Of the same columns in the same order.
+    base: Float[np.ndarray, " label"]  # Probabilities of a row without a cell.
+
+
+def compute(job: Job, model: Any) -> Moves:
+    """Contributions and effects of all columns."""
+    effects, base = read_effects(job, model)
+    added = contributions(job, model, effects, base)
+    leading = [one.name for one in added]
+    ordered = sorted(effects, key=lambda effect: leading.index(effect.name))
+    return Moves(tuple(added), tuple(ordered), base)
+
+
+def contributions(
+    job: Job, model: Any, effects: tuple[Effect, ...], nothing: Float[np.ndarray, " label"]
+) -> list[Contribution]:
+    """Contribution of every column that has an effect, the largest first.
+
+    A column is left out as if its cells were missing; in rows where they are it moves nothing. Of
+    a wide table only the columns that say most alone are left out, each of which takes a
+    prediction of all columns; the others add 0.
+    ``nothing`` are the probabilities of a row without a cell.
+    """
+    n_rows = max(FEWEST_EFFECT_ROWS, MOST_EFFECT_CELLS // job.X.shape[1])
+    X = job.X.iloc[:: -(-len(job.X) // min(MOST_EFFECT_ROWS, n_rows))]
+    everything = model.predict_proba(X)
+    alone = {}
+    for effect in effects:
+        moved = rel_entr(effect.probabilities, np.maximum(nothing, LEAST_WITHOUT)).sum(axis=1)
+        observed = float(job.X[effect.name].notna().mean())
+        alone[effect.name] = max(float(effect.weights @ moved) * observed, 0.0)
+    leading, moves = sorted(alone, key=lambda name: -alone[name]), []
+    for place, name in enumerate(leading):
+        there, beside = X[name].notna().to_numpy(), 0.0
+        if there.any() and place < MOST_LEFT_OUT:
+            hidden = np.zeros((int(there.sum()), X.shape[1]), dtype=bool)
+            hidden[:, list(X.columns).index(name)] = True
+            without = _predicted(model, X[there], hidden, with_pattern=True)
+            without = np.maximum(without, LEAST_WITHOUT)
+            beside = max(float(rel_entr(everything[there], without).sum() / len(X)), 0.0)
+        moves.append(Contribution(name, alone[name], beside))
+    return sorted(moves, key=lambda move: -move.most)
+
+
+def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.ndarray, " label"]]:
+    """Effects of all columns that have a value, and the probabilities of a row without a cell.
+
+    All other cells are summed out given the one that is known, so that columns which go with it
+    move as they do in the table: no row is asked about that does not exist.
+    """
+    grids = [_grid(job, name) for name in job.X.columns if job.X[name].notna().any()]
+    names = [name for name, *_ in grids]
+    rows = [pd.DataFrame({name: values}) for name, values, _ in grids]
+    blank = job.X.iloc[:1].reset_index(drop=True)
+    grid = pd.concat([*rows, blank], ignore_index=True).reindex(columns=job.X.columns)
+    grid = grid.astype(job.X.dtypes)
+    hidden = np.ones(grid.shape, dtype=bool)
+    starts = np.cumsum([0, *(len(frame) for frame in rows)])
+    for name, start, stop in zip(names, starts[:-1], starts[1:], strict=True):
+        hidden[start:stop, list(job.X.columns).index(name)] = False
+    p = _predicted(model, grid, hidden, with_pattern=False)
+    effects = []
+    for (name, values, weights), start, stop in zip(grids, starts[:-1], starts[1:], strict=True):
+        real = not job.kinds[name].has_levels
+        effects.append(
+            Effect(
+                str(name),
+                () if real else tuple(map(str, values)),
+                values.astype(float) if real else np.arange(len(values)) + 0.0,
+                weights,
+                p[start:stop],
+            )
+        )
+    return tuple(effects), p[-1]
+
+
+def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " point"]]:
+    """Values of a column to ask about, and the shares of its cells that they stand for."""
+    cells = job.X[name].dropna()
+    if job.kinds[name].has_levels:
+        counts = cells.value_counts(normalize=True)[:MOST_EFFECT_LEVELS]
+        shares = counts.to_numpy(dtype=float)
+        return name, counts.index.to_numpy(dtype=object), shares / shares.sum()
+    values = cells.to_numpy(dtype=float)
+    grid = np.unique(np.quantile(values, np.linspace(0, 1, EFFECT_POINTS), method="inverted_cdf"))
+    nearest = np.searchsorted((grid[1:] + grid[:-1]) / 2, values)
+    return name, grid, np.bincount(nearest, minlength=grid.size) / values.size
+
+
+def _predicted(
+    model: Any, X: pd.DataFrame, hidden: Bool[np.ndarray, "obs column"], *, with_pattern: bool
+) -> Float[np.ndarray, "obs label"]:
+    """Class probabilities where some cells are hidden, with or without the pattern of missing ones.
+
+    No column is given what the pattern contributes.
+    """
+    columns = model.columns_
+    if model.model_.density is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of columns that are missing: they are hidden here
+            probabilities: np.ndarray = model.predict_proba(X.mask(hidden))
+        return probabilities
+    rows = table.encode(X, columns)
+    if not with_pattern:
+        rows = table.without_indicators(rows, columns)
+    rows = table.hide(rows, hidden, columns, indicators=False)
+    return np.exp(model.fitted_.class_log_probabilities(rows))
+
+
+def say(moves: Moves, *, helps: bool) -> dict[str, str]:
+    """The columns that move the probabilities most, alone and beside all others.
+
+    ``helps`` says whether rows held out show that it is better than the class frequencies.
+    """
+    columns = moves.contributions[:BARS]
+    alone = [
+        column for column in sorted(columns, key=lambda column: -column.alone) if column.alone > 0
+    ]
+    beside = [
+        column for column in sorted(columns, key=lambda column: -column.beside) if column.beside > 0
+    ]
+    if not (alone or beside):
+        return {"learned": "No column changes the probabilities of the classes."}
+    parts = []
+    if alone:
+        parts.append(f"Known alone, {_quoted(alone)} move the probabilities most")
+    if beside:
+        parts.append(f"beside all others {_quoted(beside)} add most")
+    text = f"{'; '.join(parts)}."
+    doubt = "" if helps else " As rows held out do not show that this helps, it may be chance."
+    return {"learned": f"{text}{doubt}"}
+
+
+def _quoted(columns: Sequence[Contribution]) -> str:
+    """The first three columns by name."""
+    return listing([f"“{clipped(column.name, 30)}”" for column in columns[:3]])
+
+
+def show(
+    moves: Moves, classes: Sequence[str], drawn: list[int], event: Event | None
+) -> dict[str, Any]:
+    """Contributions of the leading columns, and their effects on the event or on some classes."""
+    rows = moves.contributions[:BARS]
+    most = max((row.most for row in rows), default=0.0) or 1.0
+    first = ", ".join(f"{o.name} {number(o.alone)} and {number(o.beside)}" for o in rows[:5])
+    shown = drawn[:MOST_LINES] if event is None else [event.column]
+    lines = {classes[c]: f"line c{c % 8}" for c in shown}
+    return {
+        "contributions": bars(
+            [(o.name, [(o.alone, "fill c2"), (o.beside, "fill c0")]) for o in rows],
+            most,
+            decimals_of(np.array([0.0, most]), as_written=False),
+            "nats per row",
+            "How far columns move the probabilities, alone and beside all others, in nats: "
+            f"{first}",
+        ),
+        "contribution_marks": legend({"known alone": "bar c2", "beside all others": "bar c0"}),
+        "effects": [_effect(effect, shown, moves.base) for effect in moves.effects[:EFFECTS]],
+        "effect_lines": legend(lines | {"where nothing is known": "line muted dash1"}),
+    }
+
+
+def _effect(column: Effect, shown: Sequence[int], base: Float[np.ndarray, " label"]) -> Markup:
+    """Probability of some classes where only this column is known; dashes: where nothing is."""
+    box = (48.0, 10.0, 284.0, 150.0)
+    n_levels = len(column.levels)
+    ends = (-0.5, n_levels - 0.5) if n_levels else (float(column.grid[0]), float(column.grid[-1]))
+    axes = PlotArea(ends, (0.0, 1.0), box)
+    marks: list[Markup] = []
+    for c in shown:
+        y = axes.at_y(float(base[c]))
+        marks.append(element("line", class_="diagonal", x1=box[0], x2=box[2], y1=y, y2=y))
+        if not n_levels:
+            marks.append(curve(axes, column.grid, column.probabilities[:, c], f"line c{c % 8}"))
+        marks += [
+            element("circle", class_=f"fill c{c % 8}", cx=axes.at_x(float(x)), cy=axes.at_y(p), r=3)
+            for x, p in zip(column.grid, map(float, column.probabilities[:, c]), strict=True)
+        ]
+    name = clipped(column.name, 36)
+    frame = axes.frame(name, "probability", x_ticks=4) if not n_levels else _levels(column, axes)
+    values = column.probabilities[:, shown[0]]
+    title = (
+        f"Where only {column.name} is known, the probability lies between "
+        f"{percent(float(values.min()))} and {percent(float(values.max()))}"
+    )
+    return picture(SMALL_WIDTH, 190.0, title, frame, *marks)
+
+
+def _levels(effect: Effect, axes: PlotArea) -> Markup:
+    """A frame whose marks across are levels."""
+    letters, y = max(3, int(34 / len(effect.levels))), axes.box[3] + 15.0
+    upright = axes.frame(clipped(effect.name, 36), "probability", x_ticks=0)
+    return upright + Markup("").join(
+        element("text", clipped(level, letters), class_="tick", x=axes.at_x(float(i)), y=y)
+        for i, level in enumerate(effect.levels)
+    )

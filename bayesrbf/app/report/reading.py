@@ -1,0 +1,247 @@
+"""What was read: the columns of the table, its labels and missing cells, and what looks odd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+from markupsafe import Markup
+
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.performance import unvalidated
+from bayesrbf.app.svg import element, linear, picture
+from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
+from bayesrbf.table.encode import encode_labels
+
+BANDS = 40
+"""Most bands of rows in the picture of missing cells."""
+BARS = 20
+MOST_LEVEL_BARS = 12
+NEAR = 0.999
+"""Correlation above which two columns are reported as the same."""
+MOST_CLASSES = 12
+"""Classes with pictures of their own: the most frequent."""
+MOST_COLUMNS = 60
+"""Columns in the picture of missing cells: those with most of them."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Summary of one column."""
+
+    name: str
+    kind: str  # In words.
+    missing: float  # A share.
+    content: str  # Range, or most frequent levels.
+    histogram: Float[np.ndarray, " bar"]
+    """Counts in equal bins of a real column, or of the most frequent levels."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Summary of the table."""
+
+    rows: int
+    columns: tuple[Column, ...]  # Without the target.
+    class_counts: Mapping[str, int]  # Labelled rows by class.
+    hidden: int  # Rows without a label.
+    holes: Float[np.ndarray, "band column"]  # Share of missing cells by band of consecutive rows.
+    band: int  # Rows in a band.
+    patterns: int  # Number of distinct patterns of missing cells.
+    notes: tuple[str, ...]  # Sentences on what looked odd.
+    too_good: str = ""  # Why figures of held-out rows may be too good.
+    missingness: str = ""  # What held-out rows gain by missing indicators.
+
+    @property
+    def missing(self) -> float:
+        """Share of missing cells of the whole table."""
+        shares = [column.missing for column in self.columns]
+        return float(np.mean(shares)) if shares else 0.0
+
+    @property
+    def unvalidated(self) -> Mapping[str, int]:
+        """Classes of one or two labelled rows."""
+        return unvalidated(self.class_counts)
+
+    @property
+    def drawn(self) -> list[int]:
+        """Positions of the other classes, the most frequent first, as many as have pictures."""
+        rows = list(self.class_counts.items())
+        told = [c for c, (name, _) in enumerate(rows) if name not in self.unvalidated]
+        return sorted(told, key=lambda c: -rows[c][1])[:MOST_CLASSES]
+
+
+def compute(job: Job, missingness: str = "") -> Reading:
+    """Summarise the columns of a table, its missing cells and its oddities."""
+    missing = job.X.isna().to_numpy()
+    classes, labels = encode_labels(job.y)
+    band = -(-len(job.X) // BANDS)
+    starts = range(0, len(job.X), band)
+    holes = np.stack([missing[start : start + band].mean(0) for start in starts])
+    counts = np.bincount(labels[labels >= 0], minlength=classes.size)
+    return Reading(
+        rows=len(job.X),
+        columns=tuple(_column(job, name) for name in job.X.columns),
+        class_counts={str(c): int(n) for c, n in zip(classes, counts, strict=True)},
+        hidden=int((labels < 0).sum()),
+        holes=holes,
+        band=band,
+        patterns=len(np.unique(missing, axis=0)),
+        notes=(*job.notes, *_near_duplicates(job)),
+        too_good=job.too_good,
+        missingness=missingness,
+    )
+
+
+def _column(job: Job, name: str) -> Column:
+    """Summarise one column."""
+    values = job.X[name]
+    share = float(values.isna().mean())
+    if not job.kinds[name].has_levels:
+        numbers = values.dropna().to_numpy(dtype=float)
+        content = "no value"
+        if numbers.size:
+            content = between(job.cell(name, numbers.min()), job.cell(name, numbers.max()))
+        bars = _histogram(numbers)
+        return Column(name, job.kinds[name].word, share, content, bars)
+    levels = values.dropna().astype(str).value_counts()
+    content = f"{plural(len(levels), 'level')}: {listing([clipped(v, 24) for v in levels.index])}"
+    bars = levels.to_numpy(dtype=float)[:MOST_LEVEL_BARS]
+    return Column(name, job.kinds[name].word, share, content, bars)
+
+
+def _histogram(values: Float[np.ndarray, " value"]) -> Float[np.ndarray, " bar"]:
+    """Counts in equal bins between the extremes."""
+    if values.size == 0:
+        return np.zeros(0)
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        return np.array([float(values.size)])
+    place = ((values / (high - low) - low / (high - low)) * BARS).astype(int)
+    return np.bincount(np.clip(place, 0, BARS - 1), minlength=BARS).astype(float)
+
+
+def _near_duplicates(job: Job) -> Iterator[str]:
+    """Pairs of real columns with an absolute correlation close to one."""
+    reals = job.lines
+    if len(reals) < 2:
+        return
+    with np.errstate(all="ignore"):  # constant columns have no correlation
+        related = job.X[reals].corr(min_periods=10).abs().to_numpy()
+    pairs = np.argwhere(np.triu(related, 1) > NEAR)
+    if len(pairs):
+        named = [f"“{reals[i]}” and “{reals[j]}” ({number(related[i, j])})" for i, j in pairs]
+        yield f"Nearly the same, by their correlation, are {listing(named)}."
+
+
+def say(reading: Reading) -> dict[str, str]:
+    """What was read, and which classes are too rare for any figure; empty where there is none."""
+    kinds = [column.kind for column in reading.columns]
+    parts = [
+        plural(kinds.count(kind), f"{kind} column")
+        for kind in dict.fromkeys(sorted(kinds, reverse=True))
+    ]
+    holes = f"{percent(reading.missing)} of the cells are missing"
+    if reading.missing == 0:
+        holes = "no cell is missing"
+    labels = f", {plural(reading.hidden, 'row')} have no label" if reading.hidden else ""
+    rows, classes = plural(reading.rows, "row"), len(reading.class_counts)
+    few = [f"“{clipped(c, 24)}” ({plural(n, 'row')})" for c, n in reading.unvalidated.items()]
+    rare = f"Nothing that is said of {listing(few)} can be validated: a class needs more rows."
+    return {
+        "read": f"{rows} with {listing(parts)} and {classes} classes; {holes}{labels}.",
+        "unvalidated": rare if few else "",
+    }
+
+
+def show(reading: Reading) -> dict[str, Any]:
+    """Missing cells, and of every column its distribution and the share that is missing."""
+    return {
+        "missingness": missingness(reading),
+        "histograms": [_distribution(c.histogram, c.name) for c in reading.columns],
+        "shares": [share_bar(c.missing, f"{percent(c.missing)} missing") for c in reading.columns],
+    }
+
+
+def missingness(reading: Reading) -> Markup | None:
+    """Share of missing cells: bands of rows down, columns across; None where nothing is missing."""
+    if reading.missing == 0:
+        return None
+    worst = sorted(range(len(reading.columns)), key=lambda j: -reading.columns[j].missing)
+    shown = sorted(worst[:MOST_COLUMNS])
+    names, holes = [reading.columns[j].name for j in shown], reading.holes[:, shown]
+    n_bands, n_columns = holes.shape
+    cell, high, left, top = 18.0, max(4.0, min(14.0, 220 / n_bands)), 74.0, 128.0
+    squares = [
+        element(
+            "rect",
+            class_="fill c0",
+            fill_opacity=float(share),
+            x=left + cell * j,
+            y=top + high * i,
+            width=cell - 1,
+            height=high - min(1.0, high / 6),
+        )
+        for (i, j), share in np.ndenumerate(holes)
+        if share > 0
+    ]
+    labels = []
+    for j, name in enumerate(names):
+        x, y = left + cell * (j + 0.65), top - 6
+        turned = f"rotate(-60 {x:.1f} {y:.1f})"
+        text = clipped(name, 20)
+        labels.append(element("text", text, class_="tick start", x=x, y=y, transform=turned))
+    bottom = top + high * n_bands
+    rows = [
+        element("text", "row 1", class_="tick end", x=left - 8, y=top + 10),
+        element("text", f"row {count(reading.rows)}", class_="tick end", x=left - 8, y=bottom),
+        element(
+            "rect",
+            class_="outline",
+            x=left,
+            y=top,
+            width=cell * n_columns,
+            height=high * n_bands,
+        ),
+    ]
+    title = (
+        f"Missing cells by column and by bands of {reading.band} rows; most in "
+        f"{names[int(holes.mean(0).argmax())] if n_columns else ''}, "
+        f"{percent(float(holes.mean(0).max(initial=0)))}"
+    )
+    return picture(left + cell * n_columns + 80, bottom + 8, title, *squares, *labels, *rows)
+
+
+def _distribution(counts: Float[np.ndarray, " bar"], name: str) -> Markup:
+    """A column's distribution as a picture of the size of a word."""
+    width, height = 88.0, 22.0
+    most = float(counts.max(initial=0)) or 1.0
+    wide = width / max(len(counts), 1)
+    bars = [
+        element(
+            "rect",
+            class_="fill c0",
+            x=i * wide,
+            y=height - height * float(value) / most,
+            width=max(wide - 1, 0.5),
+            height=height * float(value) / most,
+        )
+        for i, value in enumerate(counts)
+        if value > 0
+    ]
+    return picture(width, height, f"Distribution of {name}", *bars)
+
+
+def share_bar(share: float, what: str) -> Markup:
+    """A share as a bar of the size of a word; ``what`` is its text alternative."""
+    width = linear((0.0, 1.0), (0.0, 60.0))(share)
+    return picture(
+        60.0,
+        10.0,
+        what,
+        element("rect", class_="trough", x=0, y=1, width=60, height=8, rx=2),
+        element("rect", class_="fill c0", x=0, y=1, width=width, height=8, rx=2),
+    )

@@ -1,0 +1,204 @@
+"""Parts of the table: figures by columns that were asked for, and where probabilities are off."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from bayesrbf.answers.comparisons import Parts, RowsOf, performance_by
+from bayesrbf.answers.scores import Interval, holm, proportion, two_sided
+from bayesrbf.app.report.held_out import HeldOutRows
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.performance import event_among
+from bayesrbf.app.words import between, cell, clipped, decimals_of, plural
+from bayesrbf.table.kinds import Kind
+
+QUARTERS: Final = (0.25, 0.5, 0.75)
+MOST_PARTS: Final = 50
+"""Levels of a column that was asked for that are told apart."""
+MOST_LEVEL_GROUPS: Final = 12
+"""Levels of a column that are groups; all others are one together."""
+FEWEST_IN_GROUP: Final = 5
+"""Rows of a group below which it is not looked at."""
+WRONGLY: Final = 0.05
+"""Probability with which any group is told as off although the model is calibrated."""
+LISTED_GROUPS: Final = 12
+
+
+@dataclass(frozen=True)
+class Subgroup:
+    """One class in one part of the held-out rows."""
+
+    name: str
+    label: str
+    rows: int
+    predicted: float  # Mean probability of the class.
+    came: Interval  # Share of the class.
+    chance: float  # Probability of such a share, or a rarer one, for a calibrated model.
+
+
+@dataclass(frozen=True)
+class Subgroups:
+    """Parts of the table in which probabilities do not come true beyond chance."""
+
+    looked_at: int  # Pairs of a part and a class.
+    off: tuple[Subgroup, ...]  # The least probable first.
+
+
+def compute(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
+    """Hold said against come true in every group, for every class; for one where there are two.
+
+    For a calibrated model the number of rows of a class in a group has a Poisson-binomial law.
+    Holm's method counts how many groups were looked at.
+    """
+    rows = held_out.scored
+    p, labels = held_out.probabilities[model][rows], held_out.labels[rows]
+    frequent = np.bincount(labels, minlength=len(held_out.classes)) >= FEWEST_IN_GROUP
+    binary = len(held_out.classes) == 2
+    classes = [event_among(held_out, job.focus).column] if binary else np.flatnonzero(frequent)
+    parts = []
+    for name, inside in groups_of(job, rows):
+        size = int(inside.sum())
+        for c in classes if FEWEST_IN_GROUP <= size < len(rows) else ():
+            came = int((labels[inside] == c).sum())
+            own = p[inside, c]
+            parts.append(
+                Subgroup(
+                    name,
+                    str(held_out.classes[c]),
+                    size,
+                    float(own.mean()),
+                    proportion(came / size, size, job.focus.level),
+                    two_sided(own, came),
+                )
+            )
+    off = holm(np.array([group.chance for group in parts]), WRONGLY)
+    found = [group for group, bad in zip(parts, off, strict=True) if bad]
+    found.sort(key=lambda group: group.chance)
+    return Subgroups(len(parts), tuple(found[:LISTED_GROUPS]))
+
+
+def groups_of(job: Job, rows: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Names of groups and which of some rows are in them: levels, quarters, missing cells."""
+    for name in job.X.columns:
+        column = job.X[name].iloc[rows].reset_index(drop=True)
+        shown = clipped(name, 30)
+        if not job.kinds[name].has_levels:
+            yield from _quarters(partial(job.cell, name), column.to_numpy(dtype=float), shown)
+        else:
+            yield from _levels(column, shown)
+        missing = column.isna().to_numpy()
+        if missing.any():
+            yield f"{shown} missing", missing
+
+
+def _levels(column: pd.Series, shown: str) -> Iterator[tuple[str, np.ndarray]]:
+    """The most frequent levels, and all others together."""
+    frequent = column.dropna().value_counts().index[:MOST_LEVEL_GROUPS]
+    for level in frequent:
+        inside = column.eq(level).to_numpy(dtype=bool, na_value=False)
+        yield f"{shown} = {clipped(level, 24)}", inside
+    others = (column.notna() & ~column.isin(frequent)).to_numpy()
+    if others.any():
+        yield f"{shown}: other levels", others
+
+
+def read_parts(
+    job: Job,
+    held_out: HeldOutRows,
+    model: str,
+    known: Int[np.ndarray, " row"],
+    widths: Float[np.ndarray, "row label"],
+) -> tuple[Parts, ...]:
+    """Performance of the event by the columns that were asked for; none of more than two classes.
+
+    ``widths`` are those of the intervals of the rows at the positions ``known``.
+    """
+    if len(held_out.classes) > 2:
+        return ()
+    of_row = np.full(held_out.labels.size, np.nan)
+    rows, event = held_out.scored, event_among(held_out, job.focus)
+    of_row[known] = widths[:, event.column]
+    return tuple(
+        performance_by(
+            by,
+            parts,
+            event.name,
+            held_out.probabilities[model][rows, event.column],
+            held_out.labels[rows] == event.column,
+            threshold=event.threshold,
+            units=None if job.units is None else job.units[rows],
+            level=job.focus.level,
+            widths=of_row[rows],
+        )
+        for by, parts in parts_asked(job, rows)
+    )
+
+
+def parts_asked(job: Job, rows: np.ndarray) -> Iterator[tuple[str, Iterator[RowsOf]]]:
+    """Columns by whose parts figures are told apart, and the parts of some rows."""
+    columns = [] if job.centres is None else [job.centres]
+    for column in (*columns, *(job.by[name] for name in job.by)):
+        kind = job.kinds.get(str(column.name))
+        yield str(column.name), parts_by(column.iloc[rows].reset_index(drop=True), kind)
+
+
+def parts_by(column: pd.Series, kind: Kind | None = None) -> Iterator[RowsOf]:
+    """Levels of a column, or quarters of a column of numbers, and rows where it is not known."""
+    if pd.api.types.is_numeric_dtype(column):
+        values = column.to_numpy(dtype=float)
+        decimals = decimals_of(values)
+
+        def text(value: float) -> str:
+            return (kind is not None and kind.written(value)) or cell(value, decimals)
+
+        for name, inside in _quarters(text, values, ""):
+            yield RowsOf(name, inside, exchangeable=False)
+    else:
+        texts = column.astype(object).where(column.notna(), None)
+        frequent = texts.dropna().astype(str).value_counts().index[:MOST_PARTS]
+        cells = np.array(["" if one is None else str(one) for one in texts], dtype=object)
+        for level in frequent:
+            yield RowsOf(str(level), cells == level)
+        others = column.notna().to_numpy() & ~np.isin(cells.astype(str), frequent.to_numpy(str))
+        if others.any():
+            yield RowsOf("all other levels", others, exchangeable=False)
+    missing = column.isna().to_numpy()
+    if missing.any():
+        yield RowsOf("not known", missing, exchangeable=False)
+
+
+def _quarters(
+    text: Callable[[float], str], values: np.ndarray, shown: str
+) -> Iterator[tuple[str, np.ndarray]]:
+    """Four ranges with about as many rows each; fewer where values repeat."""
+    observed = values[~np.isnan(values)]
+    if not observed.size:
+        return
+    cuts = np.unique(np.quantile(observed, QUARTERS, method="inverted_cdf"))
+    part = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
+    for value in np.unique(part[part >= 0]):
+        inside = part == value
+        low, high = (text(float(f(values[inside]))) for f in (np.min, np.max))
+        yield f"{shown} {between(low, high)}".strip(), inside
+
+
+def say(subgroups: Subgroups, classes: int) -> dict[str, str]:
+    """Whether probabilities come true in every part of the table."""
+    if not subgroups.looked_at:
+        return {"subgroups": "No part of the table has rows enough to be looked at by itself."}
+    looked = (
+        f"Looked at by themselves: {plural(subgroups.looked_at, 'part')} of the table (levels and "
+        "quarters of columns, rows with a missing cell"
+        f"{', class by class' if classes > 2 else ''})"
+    )
+    chance = f"by more than chance does to so many parts once in {round(1 / WRONGLY)} tables"
+    parts = plural(len(subgroups.off), "part") if subgroups.off else "none of them do"
+    said = f"{looked}. In {parts} probabilities miss what came true {chance}."
+    return {"subgroups": said}
