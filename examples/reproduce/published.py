@@ -397,10 +397,12 @@ SMALL_FIGURES: Final = MappingProxyType(
     }
 )
 """Average precision in 1/10,000, a figure a method."""
-SMALL: Final = _table(
-    "TabICL; TabPFN-3; MLJAR, 1000 s; CatBoost; XGBoost; LightGBM; LightGBM, linear leaves; SVC; "
-    "random forest; logistic regression; ResNet; TabPFN",
-    {name: _in_decimals(figures.split()) for name, figures in SMALL_FIGURES.items()},
+SMALL: Final = (
+    _table(
+        "TabICL; TabPFN-3; MLJAR, 1000 s; CatBoost; XGBoost; LightGBM; LightGBM, linear leaves; "
+        "SVC; random forest; logistic regression; ResNet; TabPFN",
+        {name: _in_decimals(figures.split()) for name, figures in SMALL_FIGURES.items()},
+    ),
 )
 """Average precision in small tables of UCI: means over four folds. Rivals are tuned by 50 trials in
 four inner folds, pretrained ones in small grids; MLJAR chooses among models for 1,000 s a fold."""

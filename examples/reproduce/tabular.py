@@ -112,7 +112,7 @@ SMALL: Final = {
     use: Contest(
         f"Small tables for {use}, published folds",
         "average precision",
-        ({name: row for name, row in published.SMALL.items() if (name in choosing) == among},),
+        ({name: row for name, row in published.SMALL[0].items() if (name in choosing) == among},),
         4,
         _small,
         seed=0,
