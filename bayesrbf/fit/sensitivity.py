@@ -63,7 +63,10 @@ class PriorSensitivity:
             text += f"Rates are as fitted; at half and twice the scale it is {change:.3g}. "
         if self.ends is not None:
             change = np.abs(self.ends - self.ends[1]).max(initial=0)
-            text += f"Ends of 90 % intervals move by at most {change:.3g}. "
+            text += (
+                "Under half and twice the log prior of the pool's error, "
+                f"ends of 90 % intervals move by at most {change:.3g}. "
+            )
         if not self.matters:
             return f"{text}At most {NOTABLE} is asked for, or a psense of {SENSITIVE}."
         return (

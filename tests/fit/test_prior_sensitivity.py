@@ -167,7 +167,7 @@ def test_a_stack_is_asked_for_intervals_under_half_and_twice_the_prior_of_its_er
     width = (found["upper"] - found["lower"]).mean(("obs", "label"))
     assert float(width.sel(prior="half")) > float(whole["upper"].mean() - whole["lower"].mean())
     assert float(width.sel(prior="twice")) < float(whole["upper"].mean() - whole["lower"].mean())
-    assert "Ends of 90 % intervals move by at most" in found.attrs["message"]
+    assert "ends of 90 % intervals move by at most" in found.attrs["message"]
     monkeypatch.setattr(intervals, "VARIANCE", intervals.VARIANCE / 2)
     twice = model.refine(draws=400).uncertainty(NEW)
     for end in ("lower", "upper"):

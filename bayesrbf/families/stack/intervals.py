@@ -6,12 +6,12 @@ r"""Intervals of a stack: the error of its pool, given the labels of the rows he
 .. math:: \delta_c \sim GP(0, k), \quad k(x, x') = \tau^2 \exp\Bigl(-\frac{(l - l')^2}{2 \rho^2}
     - \sum_j \frac{w_j (d_j - d'_j)^2}{2 \kappa^2} - \frac{(h - h')^2}{2 \eta^2}\Bigr) .
 
-Members come in groups: kernel networks, mixtures, trees. The members of a group err together, so a
-group j deviates from the pool by the mean :math:`d_j(x)` of its members' log odds less l. Errors of
-two rows are similar where the pool and the deviations of the groups are. A group has its weight w
-in the pool of complete rows: a group without weight says nothing about the error of the pool. h is
-the missing fraction of the row. Of a row without a cell only the class shares are known, so the
-pool has no error there.
+Members come in groups: kernel networks, a linear one, mixtures of one Gaussian a class and of
+several, trees. The members of a group err together, so a group j deviates from the pool by the
+mean :math:`d_j(x)` of its members' log odds less l. Errors of two rows are similar where the pool
+and the deviations of the groups are. A group has its weight w in the pool of complete rows: a group
+without weight says nothing about the error of the pool. h is the missing fraction of the row. Of a
+row without a cell only the class shares are known, so the pool has no error there.
 
 The labels of held-out rows, each of weight v, reduce the error. By Laplace's approximation at
 :math:`\delta = 0`, for the pool was fitted to the same labels,
@@ -387,13 +387,13 @@ def with_levels(
 
     The last raises the variance to ``1 / (1 / (g^2 sigma^2) + n q (1 - q))`` where it is smaller.
     """
-    missing_variance = np.zeros(len(inducing))
+    shortfall = np.zeros(len(inducing))
     if counts is not None:
         before = LEVELS_VARIANCE * rows.scale**2
         lower_bound = before / (1 + before * counts * rows.bernoulli_variance)
         variance = np.square(inducing).sum(axis=1) + residual**2
-        missing_variance = np.maximum(lower_bound - variance, 0.0)
-    return np.column_stack([inducing, residual, np.sqrt(missing_variance)])
+        shortfall = np.maximum(lower_bound - variance, 0.0)
+    return np.column_stack([inducing, residual, np.sqrt(shortfall)])
 
 
 def pool_error(
