@@ -134,8 +134,9 @@ class StackedClassifier(Classifier):
 
     Every member is fitted without each fold in turn. Held-out rows are predicted as they are and
     with cells hidden. These predictions give temperatures, weights w and the pull b to the class
-    shares, as functions of the share of hidden cells. Members are then fitted to all rows. Density,
-    novelty and imputations come from a companion: three full Gaussians per class, no map.
+    shares, as functions of the share of hidden cells. Of three and more classes a matrix on their
+    log probabilities follows the pool. Members are then fitted to all rows. Density, novelty and
+    imputations come from a companion: three full Gaussians per class, no map.
 
     =================== ============================================================= ============
     member              what it is                                                    reals mapped

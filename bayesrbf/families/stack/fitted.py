@@ -31,6 +31,7 @@ from bayesrbf.families.stack.intervals import (
     pool_error,
     training_levels,
 )
+from bayesrbf.families.stack.matrix_scaling import MatrixScaling, fit_matrix_scaling
 from bayesrbf.families.stack.members import (
     EM_ITERATIONS,
     EM_STARTS,
@@ -49,7 +50,6 @@ from bayesrbf.families.stack.posterior import (
     Pool,
     StackLogPosterior,
     fit_pools,
-    out_of_fold,
 )
 from bayesrbf.fit.chain import State
 from bayesrbf.fit.held_out import HeldOut, Masking, NumberedFold, hold_out_folds
@@ -91,6 +91,8 @@ class FittedStack(FittedModel):
     """What missing indicators tell, where new rows come as in training; None: nothing."""
     message: str = ""
     """What held-out rows gain by missing indicators; empty where few cells were missing."""
+    matrix_scaling: MatrixScaling | None = None
+    """Matrix scaling after the pool; None of two classes, or where it gains nothing."""
     column_of: Int[np.ndarray, " cell"] | None = None
     """Column of every real, then of every code; None: each is a column, as in older files."""
 
@@ -150,7 +152,14 @@ class FittedStack(FittedModel):
         self, values: Float[np.ndarray, "row member label"], hidden: Float[np.ndarray, " row"]
     ) -> Float[np.ndarray, "row label"]:
         """Class log probabilities of the fitted pool, from what members say of rows."""
-        return self.pool_posterior.pooled(values, hidden, self.fitted_point)
+        return self.scaled(self.pool_posterior.pooled(values, hidden, self.fitted_point), hidden)
+
+    def scaled(
+        self, log_q: Float[np.ndarray, "row label"], hidden: Float[np.ndarray, " row"]
+    ) -> Float[np.ndarray, "row label"]:
+        """Class log probabilities after the matrix scaling, from those of the pool before it."""
+        scaling = self.matrix_scaling
+        return log_q if scaling is None else scaling.scaled(log_q, hidden)
 
     def chain_source(
         self,
@@ -164,9 +173,27 @@ class FittedStack(FittedModel):
         return PoolSource(self, (1, 1) if draws is None else draws.theta.shape[:2])
 
     def at_prior_power(self, power: float) -> FittedStack:
-        """The stack with weights and temperatures fitted to its held-out rows again."""
-        pool, *emptier = fit_pools(self.held, power)
-        return replace(self, pool=pool, emptier=tuple(emptier))
+        """The stack, fitted to its held-out rows under a power of the prior of the pool."""
+        return self.refitted(np.ones(self.n_scored, dtype=bool), power)
+
+    def refitted(self, rows: Bool[np.ndarray, " obs"], prior_power: float = 1.0) -> FittedStack:
+        """Pools, matrix scaling and missing indicators, fitted to some of the held-out rows."""
+        held = self.held.take(rows)
+        pool, *emptier = fit_pools(held, prior_power)
+        stack = replace(
+            self, held=held, pool=pool, emptier=tuple(emptier), missingness=None
+        ).with_matrix_scaling()
+        if self.missingness is None:
+            return stack
+        log_q, with_evidence = stack.held_out, self.missingness.exponent > 0
+        missingness = self.missingness.take(rows).fitted(held, log_q, with_evidence)
+        return replace(stack, missingness=missingness)
+
+    def with_matrix_scaling(self) -> FittedStack:
+        """The stack with the matrix scaling that held-out rows and its pools give."""
+        held, plain = self.held, replace(self, matrix_scaling=None)
+        scaling = fit_matrix_scaling(plain.pooled(held.values, held.hidden), held)
+        return replace(plain, matrix_scaling=scaling)
 
     def error(self, n_draws: int, seed: int, rows: Observations) -> PoolErrorStage:
         """The stage that moves draws by the error of the pool."""
@@ -185,7 +212,7 @@ class FittedStack(FittedModel):
         """
         at_point = self.pool_posterior.of_rows(hidden, self.fitted_point)
         members = at_point.members(values)
-        pool = at_point.pooled(members)
+        pool = self.scaled(at_point.pooled(members), hidden)
         # Without copies of rows with cells hidden a pool does not know that it knows nothing.
         known = (hidden < 1) | (self.held.masked is None)
         kinds = self.kinds, self.pool.weights
@@ -244,8 +271,17 @@ class FittedStack(FittedModel):
         return self.reported_held_out(self.pooled(self.held.values, self.held.hidden))
 
     def out_of_fold(self) -> Float[np.ndarray, "obs label"]:
-        """The same by pools that are fitted to the rows of other folds."""
-        return out_of_fold(self.held, self.held.parts, self.missingness)
+        """The same by pools, matrix and indicators that are fitted to the rows of other folds."""
+        held = self.held
+        result = np.empty((self.n_scored, self.members.n_classes))
+        for part in np.unique(held.parts):
+            own = held.parts == part
+            stack = self.refitted(~own)
+            result[own] = stack.pooled(held.values[own], held.hidden[own])
+            if stack.missingness is not None and self.missingness is not None:
+                missingness = stack.missingness.with_rows_of(self.missingness.take(own))
+                result[own] = missingness.reported_held_out(result[own])
+        return result
 
     @property
     def kinds(self) -> Int[np.ndarray, " member"]:
@@ -275,7 +311,9 @@ class FittedStack(FittedModel):
         values, hidden = self.members.log_probabilities(rows), self.hidden_share(rows)
         density = self.companion.log_density(rows)
         return OneByOne(
-            lambda theta: ClassPrediction(log_posterior.pooled(values, hidden, theta), density)
+            lambda theta: ClassPrediction(
+                self.scaled(log_posterior.pooled(values, hidden, theta), hidden), density
+            )
         )
 
     def out_of_fold_table(self, training: TrainingTable) -> pd.DataFrame:
@@ -381,6 +419,8 @@ class FittedStack(FittedModel):
         yield shape == self.members.table_shape, "a companion of its columns"
         n_cells = seen.n_features + len(seen.levels)
         yield self.column_of is None or self.column_of.size == n_cells, "a column of every cell"
+        if (scaling := self.matrix_scaling) is not None:
+            yield scaling.offsets.size == n_classes, "a matrix of its classes"
         if (missingness := self.missingness) is not None:
             yield within(missingness.patterns.features, 0, n_cells), "indicators of its columns"
             held_out = missingness.evidence.shape == (self.n_scored, n_classes)
@@ -620,4 +660,4 @@ def stack_of(
         tuple(emptier),
         settings.prior,
         column_of=column_of,
-    )
+    ).with_matrix_scaling()

@@ -23,7 +23,6 @@ from bayesrbf.base.rows import Variable
 from bayesrbf.fit.calibration import fit_powers, fit_temperature, fit_temperatures, tempered
 
 if TYPE_CHECKING:
-    from bayesrbf.families.stack.missingness import Missingness
     from bayesrbf.fit.held_out import HeldOut
 
 # A stack of classifiers: temperatures and simplex weights on held-out rows.
@@ -248,28 +247,6 @@ def probability_of_signal(held_out: HeldOut, pools: Sequence[Pool]) -> float:
     log_q = log_posterior.pointwise(log_posterior.pack(pools))
     gain = held_out.weights @ (log_q - log_shares[held_out.labels])
     return max(float(expit(gain - POOL_PRIOR.n_parameters)), POOL_PRIOR.least)
-
-
-def out_of_fold(
-    held_out: HeldOut, parts: Int[np.ndarray, " obs"], missingness: Missingness | None = None
-) -> Float[np.ndarray, "obs label"]:
-    """Class log probabilities of rows held out, by pools that are fitted to the other parts.
-
-    What missing indicators tell is fitted to the other parts, too.
-    """
-    result = np.empty((held_out.labels.size, held_out.values.shape[-1]))
-    for part in np.unique(parts):
-        own = parts == part
-        others = held_out.take(~own)
-        pool = StackLogPosterior(others)
-        point = pool.pack(fit_pools(others))
-        result[own] = pool.pooled(held_out.values[own], held_out.hidden[own], point)
-        if missingness is not None:
-            log_q = pool.pooled(others.values, others.hidden, point)
-            fit = missingness.take(~own).fitted(others, log_q, missingness.exponent > 0)
-            fit = fit.with_rows_of(missingness.take(own))
-            result[own] = fit.reported_held_out(result[own])
-    return result
 
 
 # The log posterior of weights, temperatures and pulls.
