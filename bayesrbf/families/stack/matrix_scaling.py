@@ -11,7 +11,7 @@ probabilities q of the pool, the missing fraction h of a row, and K classes,
     - \frac{K (K - 1)}{2} \sum_{c \neq d} W_{cd}^2.
 
 The penalty is that of structured matrix scaling (Berta and others, 2025, arXiv 2511.03685), in nats
-of all rows together. Where nothing is to be gained, the rows of the fit gain at least half a nat for
+of all rows together. Where nothing is to be gained, rows of the fit gain at least half a nat for
 every effective parameter: with their gain G and k effective parameters, W and b are multiplied by
 :math:`\max(0, 1 - k / 2G)`. Two classes have a temperature alone.
 """

@@ -18,8 +18,9 @@ from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack.fitted import StackSettings
 from bayesrbf.families.stack.fitting import FOLDS, gain_of_unlabelled
+from bayesrbf.families.stack.matrix_scaling import fit_matrix_scaling
 from bayesrbf.families.stack.members import DEFAULT, MEMBERS, TREES, SharedTraining, fit_members
-from bayesrbf.families.stack.posterior import fit_pools
+from bayesrbf.families.stack.posterior import Pool, fit_pools
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.held_out import NumberedFold, split_rows, stratified_folds
 from bayesrbf.mixture.fitted import component_class
@@ -54,13 +55,22 @@ def test_out_of_fold_probabilities_are_those_of_the_pool_of_the_other_folds() ->
     for fold, (_, test) in enumerate(cv):
         others = held.take(held.folds != fold)
         pool, shares = fit_pools(others)[0], held.log_shares
+
+        def pooled(
+            values: np.ndarray, pool: Pool = pool, shares: np.ndarray = shares
+        ) -> np.ndarray:
+            own = softmax(pool.member_temperatures[:, None] * values, axis=2)
+            linear = np.einsum("j,njc->nc", pool.weights, own)
+            return log_softmax(pool.temperature * np.log(linear) + pool.pull * shares, axis=1)
+
+        scaling = fit_matrix_scaling(pooled(others.values), others)
         for row in test:
-            said = held.values[places[row]]
             assert held.folds[places[row]] == fold
             assert model.classes_[held.labels[places[row]]] == labels[row]
-            own = softmax(pool.member_temperatures[:, None] * said, axis=1)
-            expected = softmax(pool.temperature * np.log(pool.weights @ own) + pool.pull * shares)
-            np.testing.assert_allclose(found.loc[row], expected, atol=1e-5)
+            expected = pooled(held.values[places[row]][None])
+            if scaling is not None:
+                expected = scaling.scaled(expected, np.zeros(1))
+            np.testing.assert_allclose(found.loc[row], np.exp(expected[0]), atol=1e-5)
 
 
 def test_one_split_has_no_other_folds_and_equal_weights() -> None:
