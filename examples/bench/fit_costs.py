@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import resource
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -18,7 +20,7 @@ import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import StratifiedKFold, train_test_split
 
-from bayesrbf import StackedClassifier
+from bayesrbf import HybridMixtureClassifier, MixtureDensity, StackedClassifier
 from bayesrbf.datasets import data_folder, load_table
 from bench.peers import GENTLE, Boosting
 from bench.tables import load, split
@@ -114,12 +116,56 @@ def cpu(call: Callable[[], object]) -> float:
     return time.process_time() - begun
 
 
+def of_file(name: str, workers: int = 0) -> dict[str, float]:
+    """CPU seconds of a fit to a million rows of a Parquet file, on workers of Dask if wanted."""
+    X, y = made(1_000_000, 10, 2)
+    models: dict[str, Any] = {
+        "stack": StackedClassifier(random_state=0),
+        "mixture": HybridMixtureClassifier(3, objective="likelihood", random_state=0),
+        "density": MixtureDensity(8, random_state=0),
+    }
+    labels = () if name == "density" else ("label",)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.parquet"
+        columns = [f"x{j}" for j in range(X.shape[1])]
+        table = pd.DataFrame(X, columns=columns).assign(label=y.astype(str))
+        table = table if labels else table.drop(columns="label")
+        table.to_parquet(path, row_group_size=131_072)
+        del X, y, table
+        if not workers:
+            return {"seconds": cpu(lambda: models[name].fit(str(path), *labels))}
+        import dask.dataframe
+        from distributed import Client, LocalCluster
+
+        before = of_children()
+        alone = {"threads_per_worker": 1, "dashboard_address": None}
+        with LocalCluster(workers, **alone) as cluster, Client(cluster):
+            blocks = dask.dataframe.read_parquet(path, split_row_groups=True)
+            seconds = cpu(lambda: models[name].fit(blocks, *labels))
+        return {"seconds": seconds + of_children() - before}
+
+
+def of_children() -> float:
+    """CPU seconds of the processes that this one started and that ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 WORKS: Final[dict[str, Callable[[], dict[str, float]]]] = {
     **{f"colon, 41 x {d:,}": lambda d=d: fitted(genes("colon", d)) for d in (100, 400, 2000)},  # type: ignore[misc]
     "leukemia, 48 x 7,129": lambda: fitted(genes("leukemia")),
     **{f"made, 300 x {d}": lambda d=d: fitted(made(300, d, 2)) for d in (100, 500)},  # type: ignore[misc]
     **{f"made, 1,600 x {d}, 10 classes": lambda d=d: fitted(made(1600, d, 10)) for d in (6, 64)},  # type: ignore[misc]
     "made, 1,000,000 x 10": lambda: fitted(made(1_000_000, 10, 2)),
+    **{
+        f"1,000,000 x 10 of Parquet, {name}": lambda name=name: of_file(name)  # type: ignore[misc]
+        for name in ("stack", "mixture", "density")
+    },
+    **{
+        f"1,000,000 x 10, two workers of Dask, {name}": lambda name=name: of_file(name, 2)  # type: ignore[misc]
+        for name in ("mixture", "density")
+    },
+    "made, 1,600 x 64, 100 classes": lambda: fitted(made(1600, 64, 100)),
     **{f"adult, {n:,} rows": lambda n=n: of_adult(n) for n in ADULT},  # type: ignore[misc]
     "`refine()`, heart_cleveland": of_intervals,
 }
