@@ -4,7 +4,7 @@ Do seven in ten really mean seven in ten?
 
 Of the rows that are given a probability of .7, seven in ten should be of the class. A density that
 takes related columns for independent counts the same information several times. Its probabilities
-are far too extreme. ``calibrate=True`` fits a temperature, and a pull towards the class shares, to
+are far too extreme. ``calibrate=True`` fits a temperature, and an exponent of the class shares, to
 predictions of rows that were held out.
 """
 
@@ -37,8 +37,8 @@ held_out = {
 }
 
 # %%
-# A temperature alone would change no answer. The pull changes a few, so the error moves a little.
-# The scores that judge probabilities become better.
+# A temperature alone would change no answer. The exponent changes a few, so the error moves a
+# little. The scores that judge probabilities become better.
 pd.DataFrame(
     {
         name: {

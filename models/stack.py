@@ -63,7 +63,7 @@ def declare_stack(
     -------
     pymc.Model
         Free variables ``weights``, ``member_log_temperatures`` and ``log_temperature``, and with
-        masked copies ``pull``; observed ``y``; the potential ``copies``.
+        masked copies ``prior_exponent``; observed ``y``; the potential ``copies``.
 
     Raises
     ------
@@ -121,15 +121,17 @@ def declare_stack(
         if masked is None or missing_fractions is None:
             as_they_are, *copies = [pt.exp(outer) * log_pool(held_out, pool, inner)]
         else:
-            pull = pm.Normal(names.PULL, np.float64(0), sd, dims=lead)
+            prior_exponent = pm.Normal(names.PRIOR_EXPONENT, np.float64(0), sd, dims=lead)
             shares = pm.Data("log_shares", log_shares, dims=names.LABEL)
 
             def at_share(values: Any, share: Float[np.ndarray, " obs"]) -> Any:
                 basis = np.stack([np.interp(share, knots, one) for one in np.eye(len(knots))], 1)
                 some = share < 1
                 temperature = pt.exp(basis @ outer) * some
-                pulled = pt.where(some, basis @ pull, 1.0)[:, None] * shares
-                return temperature[:, None] * log_pool(values, basis @ pool, basis @ inner) + pulled
+                shrinkage = pt.where(some, basis @ prior_exponent, 1.0)[:, None] * shares
+                return (
+                    temperature[:, None] * log_pool(values, basis @ pool, basis @ inner) + shrinkage
+                )
 
             versions = [held_out, *np.moveaxis(masked, 1, 0)]
             as_they_are, *copies = map(at_share, versions, missing_fractions.T)

@@ -1,4 +1,4 @@
-r"""Weights, temperatures and pulls that depend on the share of a row's hidden cells.
+r"""Weights, temperatures and prior exponents that depend on the missing fraction of a row.
 
 A probability that is calibrated on complete rows is not calibrated where few cells speak: evidence
 that is a little wrong in every column does not cancel any more. With the share h of hidden cells,
@@ -8,8 +8,8 @@ every parameter :math:`\theta` of a calibration is piecewise linear between knot
     q(c | x_o) \propto p(c | x_o)^{t(h)} \, \pi_c^{b(h)},
 
 with the hat functions B, the class shares :math:`\pi` of training, the temperature
-:math:`t = \exp \sum_k B_k \log t_k` and the pull b. A row without a cell has t = 0 and b = 1:
-nothing is known of it but the shares.
+:math:`t = \exp \sum_k B_k \log t_k` and the prior exponent b. A row without a cell has t = 0 and
+b = 1: nothing is known of it but the shares.
 """
 
 from __future__ import annotations
@@ -62,28 +62,30 @@ def knot_weights(hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row kn
 def powers(
     hidden: Float[np.ndarray, "*rows"],
     log_temperatures: Float[np.ndarray, "*draws knot"],
-    pulls: Float[np.ndarray, "*draws knot"],
+    prior_exponents: Float[np.ndarray, "*draws knot"],
 ) -> tuple[Float[np.ndarray, "*all_rows"], Float[np.ndarray, "*all_rows"]]:
-    """Temperature and pull of every row, under one point or under every draw."""
+    """Temperature and prior exponent of every row, under one point or under every draw."""
     basis, some = hats(hidden), hidden < 1
     # Without a cell nothing is known but the shares, whatever the last knot says.
     temperature = np.where(some, np.exp(log_temperatures @ basis.T), 0.0)
-    pull = np.where(some, pulls @ basis.T, 1.0)
-    return temperature, pull
+    prior_exponent = np.where(some, prior_exponents @ basis.T, 1.0)
+    return temperature, prior_exponent
 
 
 def recalibrated(
     log_p: Float[np.ndarray, "*rows label"],
     temperature: Float[np.ndarray, "*_rows"],
-    pull: Float[np.ndarray, "*_rows"],
+    prior_exponent: Float[np.ndarray, "*_rows"],
     log_shares: Float[np.ndarray, " label"],
 ) -> Float[np.ndarray, "*rows label"]:
-    """Class log probabilities in nats: tempered, and pulled towards the class shares.
+    """Class log probabilities in nats: tempered, and shrunk towards the class shares.
 
-    Rows of draws may share temperatures and pulls.
+    Rows of draws may share temperatures and exponents.
 
     >>> log_p, log_shares = np.log([[0.3, 0.7]]), np.log([0.9, 0.1])
     >>> np.exp(recalibrated(log_p, np.zeros(1), np.ones(1), log_shares))
     array([[0.9, 0.1]])
     """
-    return log_softmax(temperature[..., None] * log_p + pull[..., None] * log_shares, axis=-1)
+    return log_softmax(
+        temperature[..., None] * log_p + prior_exponent[..., None] * log_shares, axis=-1
+    )

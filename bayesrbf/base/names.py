@@ -46,7 +46,7 @@ LOG_TEMPERATURE: Final = "log_temperature"
 MEMBER_LOG_TEMPERATURES: Final = "member_log_temperatures"
 HIDDEN_SHARE: Final = "hidden_share"  # Shares of hidden cells at which a calibration is declared.
 COPIES: Final = "copies"  # Labels given copies of the rows with more cells hidden.
-PULL: Final = "pull"  # Exponent of the class shares.
+PRIOR_EXPONENT: Final = "prior_exponent"  # Exponent of the class shares.
 
 COEFFICIENT: Final = "coefficient"  # Weights of a sparse discriminative mixture that are not zero.
 COEFFICIENT_PRECISIONS: Final = "coefficient_precisions"

@@ -370,7 +370,7 @@ class PoolPrior:
     150 rows .4 cost .004 nats (standard error .002); where half of the cells are missing they
     gained .001 (.001). Probabilities moved more with the seed."""
     sd: float = 0.5
-    """Standard deviation of log temperatures and of the pulls to the class shares."""
+    """Standard deviation of log temperatures and of the exponents of the class shares."""
     n_parameters: float = 2.0
     """Penalty, in nats, of a pool compared with the class shares: Akaike's, for its temperature and
     its exponent of the shares."""

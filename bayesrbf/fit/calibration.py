@@ -1,4 +1,4 @@
-"""Temperatures and pulls by held-out rows, and a choice among candidates."""
+"""Temperatures and prior exponents by held-out rows, and a choice among candidates."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def fit_powers(
     weights: Float[np.ndarray, " obs"],
     log_shares: Float[np.ndarray, " label"],
 ) -> tuple[float, float]:
-    r"""Temperature t and pull b to the class shares that calibrate out-of-fold log probabilities.
+    r"""Temperature t and exponent b of the class shares, by out-of-fold log probabilities.
 
     .. math:: q(c | x) \propto p(c | x)^t \, \pi_c^b
 

@@ -556,8 +556,10 @@ class HeldOut:
             if log_p.ndim > 2:
                 log_p = logsumexp(log_p, axis=1) - np.log(log_p.shape[1])
             powers.append(fit_powers(log_p, labels, weights, log_shares))
-        temperatures, pulls = np.array(powers).T.copy()
-        return replace(found, temperatures=temperatures, pulls=pulls, log_shares=log_shares)
+        temperatures, prior_exponents = np.array(powers).T.copy()
+        return replace(
+            found, temperatures=temperatures, prior_exponents=prior_exponents, log_shares=log_shares
+        )
 
     @property
     def versions(self) -> Float[np.ndarray, "obs version *values"]:

@@ -35,7 +35,7 @@ class Calibration(Stage):
     """Factor t of the class log probabilities."""
     temperatures: Float[np.ndarray, " knot"] | None = None
     """Factors of tempered log probabilities at the knots of the missing fraction; None: t alone."""
-    pulls: Float[np.ndarray, " knot"] | None = None
+    prior_exponents: Float[np.ndarray, " knot"] | None = None
     """Exponents b of the class shares at the knots."""
     log_shares: Float[np.ndarray, " label"] | None = None
     """Log class shares of training."""
@@ -53,8 +53,8 @@ class Calibration(Stage):
     ) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, " obs"]]:
         """Temperature and exponent of the class shares of every row."""
         assert self.temperatures is not None
-        assert self.pulls is not None
-        return powers(missing_fraction, np.log(self.temperatures), self.pulls)
+        assert self.prior_exponents is not None
+        return powers(missing_fraction, np.log(self.temperatures), self.prior_exponents)
 
     def on(self, seen: Seen) -> Step:
         """Prepare some rows."""
@@ -69,7 +69,7 @@ class Calibration(Stage):
 
     def __laws__(self) -> Requirements:
         yield scales(self.temperature) and self.temperature < MOST_LOG, "a temperature"
-        by_fraction = (self.temperatures, self.pulls, self.log_shares)
+        by_fraction = (self.temperatures, self.prior_exponents, self.log_shares)
         yield (
             len({one is None for one in by_fraction}) == 1,
             "its knots and class shares together",
@@ -87,7 +87,7 @@ NO_CALIBRATION: Final = Calibration()
 # The doubt about the class shares, which is all that is known of a row without a cell: rule 2 of
 # the intervals of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
 #
-# What is calibrated is pulled towards the class shares of training by b, and a row without a cell
+# What is calibrated is shrunk towards the class shares of training by b, and a row without a cell
 # is given the shares themselves. They are frequencies of :math:`n_c` rows. A draw has shares of its
 # own, after Jeffreys' prior,
 #
@@ -140,8 +140,8 @@ class ClassShares(Stage):
         def step(state: State, point: State, draws: Draws | None) -> State:
             if draws is None:
                 return state
-            _, pull = self.calibration.powers(seen.hidden)
-            moved = state.log_p + pull[:, None] * self.moves[draws][:, None]
+            _, prior_exponent = self.calibration.powers(seen.hidden)
+            moved = state.log_p + prior_exponent[:, None] * self.moves[draws][:, None]
             return replace(state, log_p=log_softmax(moved, axis=-1))
 
         return step

@@ -68,7 +68,7 @@ def test_a_stack_is_fitted_again_under_half_and_twice_its_prior(monkeypatch):
         for one, other in zip((found.pool, *found.emptier), expected, strict=True):
             np.testing.assert_allclose(one.weights, other.weights, atol=1e-6)
             assert one.temperature == pytest.approx(other.temperature, abs=1e-4)
-            assert one.pull == pytest.approx(other.pull, abs=1e-4)
+            assert one.prior_exponent == pytest.approx(other.prior_exponent, abs=1e-4)
 
 
 def test_weights_of_draws_are_powers_of_the_log_prior():

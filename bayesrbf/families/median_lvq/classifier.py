@@ -355,8 +355,8 @@ class MedianLVQClassifier(Classifier):
         Class probabilities of use, in the order of ``classes_``; None: those of training.
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities (or margins); under ``metric="gower"``
-        with ``"rslvq"`` also temperatures and pulls to the class shares that depend on the share
-        of missing cells.
+        with ``"rslvq"`` also temperatures and exponents of the class shares that depend on the
+        missing fraction.
     cv : int, splitter or iterable of index pairs
         Folds for sigma and for the temperature. An integer deals the rows of every class in turn;
         the only row of a class stays in every training fold.
@@ -546,7 +546,7 @@ class MedianLVQClassifier(Classifier):
         prior = MedianLVQPrior() if self.prior is None else self.prior
         widths = widths_to_try(self.objective, self.sigma, prior, dissimilarities.scale)
         settings = SearchSettings(self.n_init, self.max_iter, training.seed)
-        # Margins are pulled nowhere: the nearest exemplar decides.
+        # Margins are not calibrated: the nearest exemplar decides.
         masks = self.calibrate and self.metric == GOWER and self.objective == "rslvq"
         width, calibration = choose_width(
             dissimilarities,

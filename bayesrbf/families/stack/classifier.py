@@ -133,8 +133,8 @@ class StackedClassifier(Classifier):
         p_j(c | x_o) \propto \tilde p_j(c | x_o)^{t_j}
 
     Every member is fitted without each fold in turn. Held-out rows are predicted as they are and
-    with cells hidden. These predictions give temperatures, weights w and the pull b to the class
-    shares, as functions of the share of hidden cells. Of three and more classes a matrix on their
+    with cells masked. These predictions give temperatures, weights w and the exponent b of the
+    class shares, as functions of the missing fraction. Of three and more classes a matrix on their
     log probabilities follows the pool. Members are then fitted to all rows. Density, novelty and
     imputations come from a companion: three full Gaussians per class, no map.
 

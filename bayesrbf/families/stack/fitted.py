@@ -296,8 +296,12 @@ class FittedStack(FittedModel):
         if self.held.masked is None:
             return Calibration(self.pool.temperature)
         pools = (self.pool, *self.emptier)
-        temperatures, pulls = np.array([(one.temperature, one.pull) for one in pools]).T.copy()
-        return Calibration(self.pool.temperature, temperatures, pulls, self.held.log_shares)
+        temperatures, prior_exponents = np.array(
+            [(one.temperature, one.prior_exponent) for one in pools]
+        ).T.copy()
+        return Calibration(
+            self.pool.temperature, temperatures, prior_exponents, self.held.log_shares
+        )
 
     @property
     def log_density_at_point(self) -> float:

@@ -86,15 +86,15 @@ def log_pool(
 
 @dataclass(frozen=True)
 class PoolOfRows:
-    """Weights, temperatures and pull of every row, under one point or under every draw."""
+    """Weights, temperatures and prior exponent of every row, under one point or every draw."""
 
     weights: Float[np.ndarray, "*rows member"]
     member_temperatures: Float[np.ndarray, "*rows member"]
     temperature: Float[np.ndarray, "*rows"]
-    pull: Float[np.ndarray, "*rows"]
+    prior_exponent: Float[np.ndarray, "*rows"]
     log_shares: Float[np.ndarray, " label"]
     offsets: Float[np.ndarray, " label"] | None = None
-    """Offsets of the log of the mean over members for classes that are neither tempered nor pulled;
+    """Offsets of the log of the mean over members for classes that are neither tempered nor shrunk;
     NaN for the others."""
 
     def members(
@@ -106,8 +106,8 @@ class PoolOfRows:
     def calibrated(
         self, log_p: Float[np.ndarray, "*rows label"]
     ) -> Float[np.ndarray, "*rows label"]:
-        """Log probabilities of the linear pool, tempered and pulled to the class shares."""
-        return recalibrated(log_p, self.temperature, self.pull, self.log_shares)
+        """Log probabilities of the linear pool, tempered, with the class shares to an exponent."""
+        return recalibrated(log_p, self.temperature, self.prior_exponent, self.log_shares)
 
     def pooled(
         self, members: Float[np.ndarray, "*rows member label"]
@@ -120,19 +120,19 @@ class PoolOfRows:
         return keeping(log_p, log_pool(even, members), self.offsets)
 
 
-# The fit: temperatures of the members, then the weights, then temperature and pull of the pool.
+# The fit: temperatures of the members, then the weights, then temperature and prior exponent of the pool.
 
 
 @stored
 class Pool:
-    """Weights, temperatures and pull at one knot of the share of hidden cells."""
+    """Weights, temperatures and prior exponent at one knot of the missing fraction."""
 
     weights: Float[np.ndarray, " member"]
     member_temperatures: Float[np.ndarray, " member"]
     """Temperatures before the pool."""
     temperature: float
     """Temperature after it."""
-    pull: float = 0.0
+    prior_exponent: float = 0.0
     """Exponent of the class shares."""
 
     def __laws__(self) -> Requirements:
@@ -142,11 +142,11 @@ class Pool:
 
     def shrunk(self, factor: float) -> Pool:
         r"""Pool of :math:`q^\lambda \pi^{1 - \lambda}`, with the factor :math:`\lambda`."""
-        pull = 1 + factor * (self.pull - 1)
-        return replace(self, temperature=factor * self.temperature, pull=pull)
+        prior_exponent = 1 + factor * (self.prior_exponent - 1)
+        return replace(self, temperature=factor * self.temperature, prior_exponent=prior_exponent)
 
     def losses(self, held_out: HeldOut) -> Float[np.ndarray, " obs"]:
-        """Log loss of rows held out, as they are and without the pull, in nats."""
+        """Log loss of rows held out, as they are and without the class shares, in nats."""
         members = tempered_members(held_out.values, self.member_temperatures)
         log_p = tempered(log_pool(self.weights, members), self.temperature)
         return log_loss(np.exp(log_p), held_out.labels)
@@ -188,11 +188,11 @@ def fit_pool(
     weights: Float[np.ndarray, " obs"],
     log_shares: Float[np.ndarray, " label"] | None,
 ) -> Pool:
-    """Temperature of every member, then the weights, then temperature and pull of the pool.
+    """Temperature of every member, then the weights, then temperature and prior exponent of the pool.
 
     Each step is at its own mode given those before it. All at once, held-out rows
     would be fitted once more by every member's temperature: on small tables the pool
-    is then too sure of itself. Without class shares there is no pull.
+    is then too sure of itself. Without class shares there is no exponent.
     """
     temperatures = fit_temperatures(values, labels, weights)
     members = tempered_members(values, temperatures)
@@ -227,7 +227,7 @@ def mean_pools(first: Sequence[Pool], second: Sequence[Pool]) -> tuple[Pool, ...
             (a.weights + b.weights) / 2,
             np.sqrt(a.member_temperatures * b.member_temperatures),
             math.sqrt(a.temperature * b.temperature),
-            (a.pull + b.pull) / 2,
+            (a.prior_exponent + b.prior_exponent) / 2,
         )
         for a, b in zip(first, second, strict=True)
     )
@@ -249,7 +249,7 @@ def probability_of_signal(held_out: HeldOut, pools: Sequence[Pool]) -> float:
     return max(float(expit(gain - POOL_PRIOR.n_parameters)), POOL_PRIOR.least)
 
 
-# The log posterior of weights, temperatures and pulls.
+# The log posterior of weights, temperatures and prior exponents.
 
 
 class StackLogPosterior(LogPosterior):
@@ -278,7 +278,7 @@ class StackLogPosterior(LogPosterior):
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Weights and log temperatures of the members, log temperature and pull of the pool."""
+        """Weights and log temperatures of the members, log temperature and prior exponent of the pool."""
         member = (names.MEMBER,), (self.n_members,)
         if not self._by_fraction:
             return (
@@ -292,7 +292,7 @@ class StackLogPosterior(LogPosterior):
             Variable(names.WEIGHTS, *both, "simplex"),
             Variable(names.MEMBER_LOG_TEMPERATURES, *both, "identity"),
             Variable(names.LOG_TEMPERATURE, *knot, "identity"),
-            Variable(names.PULL, *knot, "identity"),
+            Variable(names.PRIOR_EXPONENT, *knot, "identity"),
         )
 
     def pack(self, pools: Sequence[Pool]) -> Float[np.ndarray, " coordinate"]:
@@ -304,7 +304,7 @@ class StackLogPosterior(LogPosterior):
                 knots
             ],
             names.LOG_TEMPERATURE: np.log([one.temperature for one in pools])[knots],
-            names.PULL: np.array([one.pull for one in pools])[knots],
+            names.PRIOR_EXPONENT: np.array([one.prior_exponent for one in pools])[knots],
         }
         return coordinates.to_unconstrained(self.variables, values)
 
@@ -324,10 +324,12 @@ class StackLogPosterior(LogPosterior):
         if not self._by_fraction:  # one knot for all rows, also for one without a cell
             weights, logs = weights[..., None, :], logs[..., None, :]
             outer = np.exp(log_t)[..., None] * np.ones(hidden.size)
-            pull = np.zeros_like(outer)
+            prior_exponent = np.zeros_like(outer)
         else:
-            outer, pull = powers(hidden, log_t, values[names.PULL])
-        return PoolOfRows(basis @ weights, np.exp(basis @ logs), outer, pull, self._log_shares)
+            outer, prior_exponent = powers(hidden, log_t, values[names.PRIOR_EXPONENT])
+        return PoolOfRows(
+            basis @ weights, np.exp(basis @ logs), outer, prior_exponent, self._log_shares
+        )
 
     def _basis(self, hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
         """Share of every knot in the parameters of a row."""
@@ -349,11 +351,14 @@ class StackLogPosterior(LogPosterior):
         by_pool = of_rows.temperature[:, None] * outer / np.exp(log_p)
         by_weight = basis.T @ np.einsum("nc,njc->nj", by_pool, members)
         above = members - POOL_PRIOR.least
-        pull, plain = by_pool[:, None, :] * above, above / (1 - above.shape[2] * POOL_PRIOR.least)
+        by_members, plain = (
+            by_pool[:, None, :] * above,
+            above / (1 - above.shape[2] * POOL_PRIOR.least),
+        )
         # The Jacobian of every member's softmax.
-        pull = pull - plain * pull.sum(axis=2, keepdims=True)
+        by_members = by_members - plain * by_members.sum(axis=2, keepdims=True)
         # In log t the derivative of t l is t l itself, which is ``inner``.
-        by_member = basis.T @ (weights * np.einsum("njc,njc->nj", pull, inner))
+        by_member = basis.T @ (weights * np.einsum("njc,njc->nj", by_members, inner))
         by_log_t = basis.T @ (of_rows.temperature * (outer * log_p).sum(axis=1))
         pool, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
         log_t = values[names.LOG_TEMPERATURE]
@@ -365,8 +370,10 @@ class StackLogPosterior(LogPosterior):
         ]
         value = self._value(values, log_q)
         if self._by_fraction:
-            pulls, some = values[names.PULL], hidden < 1
-            parts.append(basis.T @ (some * (outer @ self._log_shares)) - pulls / POOL_PRIOR.sd**2)
+            exponents, some = values[names.PRIOR_EXPONENT], hidden < 1
+            parts.append(
+                basis.T @ (some * (outer @ self._log_shares)) - exponents / POOL_PRIOR.sd**2
+            )
         gradient = np.concatenate([part.reshape(-1) for part in parts])
         if jacobian:
             extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
@@ -381,7 +388,7 @@ class StackLogPosterior(LogPosterior):
         return (
             value
             if not self._by_fraction
-            else value + coordinates.log_normal(values[names.PULL], POOL_PRIOR.sd)
+            else value + coordinates.log_normal(values[names.PRIOR_EXPONENT], POOL_PRIOR.sd)
         )
 
     def log_densities(

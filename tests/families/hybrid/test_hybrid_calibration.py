@@ -35,11 +35,11 @@ def test_calibration_tempers_and_pulls_to_the_shares_and_changes_no_density() ->
     powers = model.calibration_
     hidden = X.isna().mean(axis=1).to_numpy()
     temperature = np.exp(np.interp(hidden, POOL_PRIOR.knots, np.log(powers.temperatures)))
-    pull = np.interp(hidden, POOL_PRIOR.knots, powers.pulls)
-    temperature[hidden == 1], pull[hidden == 1] = 0, 1
+    prior_exponent = np.interp(hidden, POOL_PRIOR.knots, powers.prior_exponents)
+    temperature[hidden == 1], prior_exponent[hidden == 1] = 0, 1
     logits = model.temperature_ * temperature[:, None] * plain.predict_log_proba(X)
     shares = np.log((y[:, None] == CLASSES).mean(axis=0))
-    expected = softmax(logits + pull[:, None] * shares, axis=1)
+    expected = softmax(logits + prior_exponent[:, None] * shares, axis=1)
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-12)
     np.testing.assert_array_equal(model.score_samples(X), plain.score_samples(X))
 

@@ -338,7 +338,7 @@ def test_more_restarts_end_no_lower() -> None:
 
 
 def test_what_is_compared_whole_has_a_temperature_alone() -> None:
-    """So have margins: they are pulled nowhere, and the class of the nearest exemplar stays."""
+    """So have margins: they are not calibrated, and the class of the nearest exemplar stays."""
     frame, y = mixed(), np.arange(40) % 2
     margins = MedianLVQClassifier(2, objective="glvq", random_state=0).fit(frame, y)
     whole = [

@@ -61,7 +61,9 @@ def test_out_of_fold_probabilities_are_those_of_the_pool_of_the_other_folds() ->
         ) -> np.ndarray:
             own = softmax(pool.member_temperatures[:, None] * values, axis=2)
             linear = np.einsum("j,njc->nc", pool.weights, own)
-            return log_softmax(pool.temperature * np.log(linear) + pool.pull * shares, axis=1)
+            return log_softmax(
+                pool.temperature * np.log(linear) + pool.prior_exponent * shares, axis=1
+            )
 
         scaling = fit_matrix_scaling(pooled(others.values), others)
         for row in test:
@@ -108,9 +110,9 @@ def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None
         weights = np.einsum("k,kj->j", at, [pool.weights for pool in pools])
         inner = np.exp(np.einsum("k,kj->j", at, [np.log(p.member_temperatures) for p in pools]))
         outer = np.exp(at @ np.log([pool.temperature for pool in pools]))
-        pull = at @ np.array([pool.pull for pool in pools])
+        prior_exponent = at @ np.array([pool.prior_exponent for pool in pools])
         own = softmax(inner[:, None] * log_softmax(said[row], axis=1), axis=1)
-        expected = softmax(outer * np.log(weights @ own) + pull * shares)
+        expected = softmax(outer * np.log(weights @ own) + prior_exponent * shares)
         if hidden == 1:
             expected = np.exp(shares)
         np.testing.assert_allclose(found[row], expected, atol=1e-5)
