@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 # What is served, where, and how much of it one request may take.
 
 
-PARTS: Final = ("answer", "decision", "odd", "along", "why", "doubt", "next")
-"""Parts of the page that answer a case, in the order in which they are asked and shown."""
 JSON: Final = "application/json"
 CSV: Final = "text/csv"
 PARQUET: Final = "application/vnd.apache.parquet"
