@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 from bayesrbf.app.words import tick
 
 Scale = Callable[[float], float]
+Pixels = float | int
 
 
 def element(tag: str, *children: object, **attributes: object) -> Markup:
@@ -50,6 +51,23 @@ def picture(width: float, height: float, title: str, *children: object) -> Marku
         role="img",
         aria_label=title,
     )
+
+
+def rect(
+    x: Pixels, y: Pixels, width: Pixels, height: Pixels, style: str, **attributes: object
+) -> Markup:
+    """A rectangle in the style of the page's classes."""
+    return element("rect", class_=style, x=x, y=y, width=width, height=height, **attributes)
+
+
+def segment(x1: Pixels, y1: Pixels, x2: Pixels, y2: Pixels, style: str) -> Markup:
+    """A straight line from one point to another."""
+    return element("line", class_=style, x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def dot(x: Pixels, y: Pixels, radius: Pixels, style: str) -> Markup:
+    """A circle around a point."""
+    return element("circle", class_=style, cx=x, cy=y, r=radius)
 
 
 def points(xs: Iterable[float], ys: Iterable[float]) -> str:
