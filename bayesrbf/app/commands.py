@@ -340,12 +340,18 @@ def predict(
         file is then written only where --out names a folder.
     """
     options, model = model_for(folder, table, missingness=missingness)
-    from bayesrbf.app.predict import BlockPredictions, complete_blocks, write_predictions
+    from bayesrbf.app.predict import (
+        BlockPredictions,
+        complete_blocks,
+        warn_of_extra,
+        write_predictions,
+    )
     from bayesrbf.base.files import writing_together, writing_whole
 
     file = file_in(out, folder, f"{table.stem}-predictions.csv", as_json=json)
     totals, frames = BlockPredictions(model, options.focus), []
     with spoken(POINT_WARNING):
+        warn_of_extra(model, table, options)
         predictions = totals.over(complete_blocks(model, table, options.table))
         if json:
             frames = list(predictions)
@@ -408,15 +414,17 @@ def explain(
         CSV or Parquet file with the same columns; the label column may be absent.
     row : str
         Name of the row, where the report was told by --id which column names the rows; else,
-        or where no name is a number, its number, 1 for the first below the header.
+        or where no name is a number, its number, 1 for the first below the header; --row=#1 is
+        that, whatever the names are.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
     options, model = model_for(folder, table, missingness=missingness)
     from bayesrbf.app.explain import explain_row, lines_of_row
-    from bayesrbf.app.predict import read_complete, row_number
+    from bayesrbf.app.predict import read_complete, row_number, warn_of_extra
 
     with spoken():
+        warn_of_extra(model, table, options)
         rows = read_complete(model, table, options.table)
         explained = explain_row(model, rows, row_number(rows, row), options.focus)
     answer({"explained": explained}, lines_of_row(explained), as_json=json)
