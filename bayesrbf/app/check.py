@@ -17,7 +17,7 @@ from scipy.stats import false_discovery_control, norm
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf import table
+from bayesrbf import MixtureDensity, table
 from bayesrbf.answers.probabilities import adapt_prior
 from bayesrbf.app.changes import Change, changed_columns, tail_of_unseen
 from bayesrbf.app.remarks import Remark, Topic, advice, lines_of_remarks
@@ -33,7 +33,6 @@ from bayesrbf.app.words import (
     plural,
     row_name,
 )
-from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.fit.asking import missingness_changes, tail_of_count
 from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.reading.noticing import KnownLevels
@@ -62,7 +61,7 @@ DRIFT_COMPONENTS: Final = 3
 def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
     """A fitted estimator as it was given, or read from the file that ``save`` wrote."""
     if isinstance(estimator, str | PathLike):
-        from bayesrbf.families.estimator import load
+        from bayesrbf import load
 
         loaded_estimator: E = load(estimator)
         return loaded_estimator

@@ -669,11 +669,11 @@ def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) ->
     need()
     import numpy as np
 
+    from bayesrbf import read_table
     from bayesrbf.app.report.output import FILES, to_csv
     from bayesrbf.app.report.run import facts_of, introduce, prepare, run, tell, within
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.datasets import demo_tables
-    from bayesrbf.reading.read import read_table
 
     tables = "breast_cancer_incomplete.csv", "breast_cancer_complete.csv"
     with writing_together(out, (*tables, *FILES)) as scratch:
@@ -906,7 +906,7 @@ def _leave_quietly() -> NoReturn:
 
 def _in_lines(error: Exception) -> str:
     """An error as one line, or a line for each of the problems of a table."""
-    from bayesrbf.reading.notes import TableError
+    from bayesrbf import TableError
 
     problems = error.problems if isinstance(error, TableError) else ()
     if len(problems) < 2:

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from scipy.stats import chi2, fisher_exact, rankdata
 from scipy.stats import t as student
 
+from bayesrbf import ReadTable, TableError
 from bayesrbf.app import words
 from bayesrbf.app.report.drawing import legend, share_bar, stacked
 from bayesrbf.app.report.job import Job
@@ -29,8 +30,6 @@ from bayesrbf.app.report.reading import compute as read_columns
 from bayesrbf.app.report.render import environment
 from bayesrbf.app.svg import element, picture, segment
 from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
-from bayesrbf.reading.notes import TableError
-from bayesrbf.reading.read import ReadTable
 from bayesrbf.table.kinds import Kind
 from bayesrbf.version import __version__
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
+from bayesrbf import ReadTable, TableError
 from bayesrbf.app.check import (
     FAMILIAR,
     NOVEL_ROW,
@@ -29,16 +30,9 @@ from bayesrbf.app.words import clipped, listing, plural
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.fit.asking import not_looked_at
 from bayesrbf.reading.formats import RawTable
-from bayesrbf.reading.notes import TableError, warn
+from bayesrbf.reading.notes import warn
 from bayesrbf.reading.noticing import KnownLevels
-from bayesrbf.reading.read import (
-    ReadTable,
-    names_in_file,
-    read_blocks,
-    read_cells,
-    read_file,
-    text_dtype,
-)
+from bayesrbf.reading.read import names_in_file, read_blocks, read_cells, read_file, text_dtype
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.kinds import Category, Kind
 

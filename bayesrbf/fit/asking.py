@@ -232,7 +232,7 @@ def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     It is for predictions: who asks about missing cells knows of them.
     """
     shell = column_shell(fit.table, X)
-    X = _known_columns(X, getattr(shell, "feature_names_in_", None))
+    X = _known_columns(X, vars(shell).get("feature_names_in_"))
     if fit.table.whole is not None:
         return NewRows(fit.table.whole.read(X, shell, reset=False), X)
     table.as_frame(X)  # our own error for what is no table

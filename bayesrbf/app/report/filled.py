@@ -11,14 +11,13 @@ from jaxtyping import Float, Int
 from markupsafe import Markup
 from sklearn.base import clone
 
+from bayesrbf import MixtureDensity, MixturePrior
 from bayesrbf.app.report.density import JudgedTable
 from bayesrbf.app.report.drawing import SMALL_WIDTH
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.svg import PlotArea, element, picture, points
 from bayesrbf.app.words import between, count, number, percent, plural
-from bayesrbf.base.priors import MixturePrior
 from bayesrbf.base.tasks import run_tasks
-from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.fit.held_out import grouped_folds, stratified_folds
 from bayesrbf.mixture.cells import JudgedCells, cell_law, leave_one_cell_out
 from bayesrbf.table.encode import encode

@@ -11,6 +11,7 @@ import pandas as pd
 from jaxtyping import Float
 from markupsafe import Markup
 
+from bayesrbf import MixtureDensity
 from bayesrbf.app.report.drawing import SMALL_WIDTH, WIDE_WIDTH, bars, legend, level_names
 from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.job import Job
@@ -19,7 +20,6 @@ from bayesrbf.app.svg import PlotArea, element, picture, points, rect
 from bayesrbf.app.words import clipped, listing, number, percent, plural
 from bayesrbf.base import names
 from bayesrbf.base.tasks import run_tasks
-from bayesrbf.families.hybrid.density import MixtureDensity
 
 
 @dataclass(frozen=True)

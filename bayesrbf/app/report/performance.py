@@ -10,8 +10,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from markupsafe import Markup
 
+from bayesrbf import Performance
 from bayesrbf.answers.comparisons import GivenScore, Parts, given_score
-from bayesrbf.answers.performance import EventPerformance, Performance, performance_of
+from bayesrbf.answers.performance import EventPerformance, performance_of
 from bayesrbf.answers.scores import Interval, ReliabilityCurve
 from bayesrbf.app.report.costs import costs_of, decisions
 from bayesrbf.app.report.drawing import BOX, SMALL_WIDTH, WIDE_BOX, curve, legend, upright

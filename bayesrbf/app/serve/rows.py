@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from bayesrbf import TableError
 from bayesrbf.app.predict import complete_cells
 from bayesrbf.app.serve.served import CSV, JSON, PARQUET, RequestError, ServedModel
 from bayesrbf.app.words import clipped, listing
 from bayesrbf.base.artefact import strict_json
 from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable, opened_parquet, raw_content
-from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.noticing import KnownLevels
 
 MOST_DEPTH: Final = 4
