@@ -346,6 +346,7 @@ def predict(
         warn_of_extra,
         write_predictions,
     )
+    from bayesrbf.app.words import NO_DRAWS
     from bayesrbf.base.files import writing_together, writing_whole
 
     file = file_in(out, folder, f"{table.stem}-predictions.csv", as_json=json)
@@ -387,7 +388,7 @@ def predict(
         f"  {sentence}" for sentence in (*changed, novel, fewer, unfamiliar, *updates) if sentence
     ]
     if not totals.has_intervals:
-        lines.append("  The model has no draws, and so no intervals.")
+        lines.append(f"  {NO_DRAWS}")
     answer(record, [*lines, f"Wrote {file}"], as_json=json)
 
 

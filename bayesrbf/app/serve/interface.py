@@ -6,7 +6,7 @@ import io
 import json
 import time
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -35,15 +35,6 @@ WARNINGS: Final = "Bayesrbf-Warnings"
 MOST_WARNINGS, MOST_LETTERS = 5, 300
 
 
-@dataclass(frozen=True)
-class Answered:
-    """Lines of an answer, what was said on the way, and what is counted."""
-
-    frame: pd.DataFrame
-    warnings: tuple[str, ...]
-    tally: Tally
-
-
 def reply_to(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     """Reply to a request with a question; RequestError with every problem of it."""
     question, media_type = QUESTIONS[asked.task], asked.media_type or JSON
@@ -56,15 +47,18 @@ def reply_to(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
             raise RequestError(other.status, *error.problems, *other.problems) from None
         raise
     rows = rows_of(served, asked.body, media_type, limits.rows)
-    answered = _answer(served, question, rows, options, limits.seconds)
-    content, headers = _content(served, answered, media_type), _warned(answered)
-    return Reply(content, media_type, headers=headers, tally=answered.tally)
+    frame, told, tally = _answer(served, question, rows, options, limits.seconds)
+    headers = {}
+    if told:  # for tables, which have no place for them: plain letters
+        some = [sentence[:MOST_LETTERS] for sentence in told[:MOST_WARNINGS]]
+        headers = {WARNINGS: json.dumps(some)}
+    return Reply(_content(served, frame, told, media_type), media_type, 200, headers, tally)
 
 
 def _answer(
     served: ServedModel, question: Question, rows: pd.DataFrame, options: Options, seconds: float
-) -> Answered:
-    """Answer a question about rows, one line for each; TimeoutError between two blocks of them."""
+) -> tuple[pd.DataFrame, list[str], Tally]:
+    """Lines about rows, one for each, and warnings; TimeoutError between two blocks of rows."""
     end, size = time.monotonic() + seconds, question.rows or len(rows)
     frames, tallies = [], []
     with warnings.catch_warnings(record=True) as caught:
@@ -84,7 +78,7 @@ def _answer(
     frame = pd.concat(frames, ignore_index=True)
     frame["outside"] = outside(served, rows)
     frame = numbered(frame, None if rows.index.name is None else rows.index)
-    return Answered(frame, tuple(spoken), _sum(tallies))
+    return frame, [*spoken], _sum(tallies)
 
 
 def outside(served: ServedModel, rows: pd.DataFrame) -> list[str]:
@@ -108,30 +102,24 @@ def _sum(tallies: list[Tally]) -> Tally:
     )
 
 
-def _content(served: ServedModel, answered: Answered, media_type: str) -> bytes:
+def _content(
+    served: ServedModel, frame: pd.DataFrame, told: Sequence[str], media_type: str
+) -> bytes:
     """The lines as JSON, CSV or Parquet, as the rows came."""
     if media_type == JSON:
         record = {
             "model": served.title,
             "digest": served.digest,
-            "answers": records_of(answered.frame),
-            "warnings": answered.warnings,
+            "answers": records_of(frame),
+            "warnings": told,
         }
         return json.dumps(record, allow_nan=False, ensure_ascii=False).encode()
     if media_type == CSV:
-        return to_csv(answered.frame)
+        return to_csv(frame)
     assert media_type == PARQUET
     stream = io.BytesIO()
-    answered.frame.to_parquet(stream, index=False)
+    frame.to_parquet(stream, index=False)
     return stream.getvalue()
-
-
-def _warned(answered: Answered) -> dict[str, str]:
-    """The warnings as a header of plain letters: a table has no place for them."""
-    if not answered.warnings:
-        return {}
-    sentences = [sentence[:MOST_LETTERS] for sentence in answered.warnings[:MOST_WARNINGS]]
-    return {WARNINGS: json.dumps(sentences)}
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 import jinja2
 
 from bayesrbf.app import words
+from bayesrbf.app.explain import of_novelty
 from bayesrbf.app.report.output import VALIDATION, read_figures
 from bayesrbf.app.report.render import environment
 from bayesrbf.app.serve import case, pictures
@@ -46,6 +47,7 @@ def _templates() -> jinja2.Environment:
     """The templates of the desk."""
     templates = environment("bayesrbf.app.serve")
     templates.filters |= {"signed": words.signed, "cell": words.cell_text, "points": _points}
+    templates.filters["novelty"] = of_novelty
     templates.globals |= {"isnan": math.isnan, "picture": pictures, "version": __version__}
     templates.globals["part_names"] = [part.name for part in case.PARTS]
     return templates

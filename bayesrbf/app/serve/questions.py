@@ -110,13 +110,13 @@ COSTS: Final = Option("costs", 'Costs of mistakes: {"sick": 10, "well": 1}.', "s
 REFER: Final = Option("refer", "Cost of referring a row.", "number", _refer)
 
 Lines = tuple[pd.DataFrame, Tally]
-Shape = Mapping[str, list[str]]
-"""Types in JSON of the columns of an answer: ``{class}`` stands for every class, and ``{column}``
-for every column of the model."""
-NUMBER: Final = ["number", "null"]
-TEXT: Final = ["string", "null"]
-FLAG: Final = ["boolean"]
-ANY: Final = ["number", "string", "boolean", "null"]
+JsonType = Literal["number", "string", "boolean", "any"]
+TYPES: Final[Mapping[JsonType, list[str]]] = {
+    "number": ["number", "null"],
+    "string": ["string", "null"],
+    "boolean": ["boolean"],
+    "any": ["number", "string", "boolean", "null"],
+}
 
 
 @dataclass(frozen=True)
@@ -126,22 +126,26 @@ class Question:
     name: str  # The name of the estimators' method.
     what: str  # Its answer, in a sentence.
     lines: Callable[[ServedModel, pd.DataFrame, Options], Lines]
-    shape: Shape  # Of its answer; a decision is there where there are costs.
-    rows: int | None  # Answered at once, all if None; between blocks the time is looked at.
+    shape: Mapping[JsonType, str]
+    """Columns of its answer by their type: ``{class}`` stands for every class, ``{column}`` for
+    every column of the model. A decision is there where there are costs."""
+    rows: int | None = None  # Answered at once, all if None; between blocks the time is looked at.
     options: tuple[Option, ...] = ()
     needs: Literal["density", "costs"] | None = None
 
     def columns(self, served: ServedModel) -> dict[str, list[str]]:
-        """The shape of its answer about the rows of a model."""
-        shape: dict[str, list[str]] = {"row": ["integer"]}
-        for name, types in self.shape.items():
-            named = [name]
-            if "{column}" in name:
-                named = [name.replace("{column}", field.name) for field in served.fields]
-            for one in named:
-                each = served.classes if "{class}" in name else [""]
-                shape |= {one.replace("{class}", label): types for label in each}
-        return shape | {"outside": TEXT}
+        """Columns of its answer about rows of a model, with their types in JSON."""
+        slots = {
+            "{column}": [field.name for field in served.fields],
+            "{class}": served.classes,
+        }
+        columns = {"row": ["integer"], "outside": TYPES["string"]}
+        for kind, text in self.shape.items():
+            named = text.split("; ")
+            for slot, fills in slots.items():
+                named = [one.replace(slot, fill) for one in dict.fromkeys(named) for fill in fills]
+            columns |= dict.fromkeys(named, TYPES[kind])
+        return columns
 
 
 def _tally(served: ServedModel, p: np.ndarray, novelty: np.ndarray | None = None) -> Tally:
@@ -191,90 +195,68 @@ def _of_dataset(rows: pd.DataFrame, dataset: Any) -> Lines:
 
 _EVERY: Final = (
     Question(
-        name="predict",
-        what="Class probabilities of each row, without intervals.",
-        lines=_predict,
-        shape={"predicted": TEXT, "decision": TEXT, "probability_{class}": NUMBER},
+        "predict",
+        "Class probabilities of each row, without intervals.",
+        _predict,
+        {"string": "predicted; decision", "number": "probability_{class}"},
         rows=2_000,
         options=(COSTS,),
     ),
     Question(
-        name="uncertainty",
-        what="Class probabilities with intervals, kinds of doubt and novelty.",
-        lines=_uncertainty,
-        shape={
-            "predicted": TEXT,
-            "decision": TEXT,
-            "probability_{class}": NUMBER,
-            "lower_{class}": NUMBER,
-            "upper_{class}": NUMBER,
-            "total_entropy": NUMBER,
-            "aleatoric_entropy": NUMBER,
-            "epistemic_entropy": NUMBER,
-            "novelty": NUMBER,
-            "familiarity": NUMBER,
+        "uncertainty",
+        "Class probabilities with intervals, kinds of doubt and novelty.",
+        _uncertainty,
+        {
+            "string": "predicted; decision",
+            "number": "probability_{class}; lower_{class}; upper_{class}; total_entropy; "
+            "aleatoric_entropy; epistemic_entropy; novelty; familiarity",
         },
         rows=500,
         options=(PROB, COSTS),
     ),
     Question(
-        name="explain",
-        what="What cells and their pattern add to the log odds of each class (Shapley, nats).",
-        lines=lambda served, rows, _: _of_dataset(rows, served.estimator.explain(rows)),
-        shape={
-            "shapley[{column}, {class}]": NUMBER,
-            "left_out[{column}, {class}]": NUMBER,
-            "standard_error[{column}, {class}]": NUMBER,
-            "pattern": TEXT,
-            "pattern_shapley[{class}]": NUMBER,
-            "pattern_left_out[{class}]": NUMBER,
-            "pattern_standard_error[{class}]": NUMBER,
-            "log_odds[{class}]": NUMBER,
-            "base[{class}]": NUMBER,
-            "evaluations": NUMBER,
+        "explain",
+        "What cells and their pattern add to the log odds of each class (Shapley, nats).",
+        lambda served, rows, _: _of_dataset(rows, served.estimator.explain(rows)),
+        {
+            "string": "pattern",
+            "number": "shapley[{column}, {class}]; left_out[{column}, {class}]; "
+            "standard_error[{column}, {class}]; pattern_shapley[{class}]; "
+            "pattern_left_out[{class}]; pattern_standard_error[{class}]; log_odds[{class}]; "
+            "base[{class}]; evaluations",
         },
         rows=10,
     ),
     Question(
-        name="acquire",
-        what="What each missing cell is worth, and which one to measure next.",
-        lines=lambda served, rows, _: _of_dataset(rows, served.estimator.acquire(rows)),
-        shape={
-            "gain[{column}]": NUMBER,
-            "price[{column}]": NUMBER,
-            "best": TEXT,
-            "best_price": NUMBER,
-        },
+        "acquire",
+        "What each missing cell is worth, and which one to measure next.",
+        lambda served, rows, _: _of_dataset(rows, served.estimator.acquire(rows)),
+        {"string": "best", "number": "gain[{column}]; price[{column}]; best_price"},
         rows=10,
         needs="density",
     ),
     Question(
-        name="surprise",
-        what="How surprising each cell is, given the rest of its row.",
-        lines=lambda served, rows, asked: _of_dataset(
+        "surprise",
+        "How surprising each cell is, given the rest of its row.",
+        lambda served, rows, asked: _of_dataset(
             rows, served.estimator.surprise(rows, prob=asked.prob)
         ),
-        shape={
-            "log_tail[{column}]": NUMBER,
-            "expected[{column}]": ANY,
-            "lower[{column}]": NUMBER,
-            "upper[{column}]": NUMBER,
-            "stands_out[{column}]": FLAG,
+        {
+            "number": "log_tail[{column}]; lower[{column}]; upper[{column}]",
+            "any": "expected[{column}]",
+            "boolean": "stands_out[{column}]",
         },
-        rows=None,
         options=(PROB,),
         needs="density",
     ),
     Question(
-        name="decide",
-        what="The answer of least expected cost, and whether to refer the row.",
-        lines=_decide,
-        shape={
-            "expected_cost[{class}]": NUMBER,
-            "decision": TEXT,
-            "cost": NUMBER,
-            "probability_best": NUMBER,
-            "refer": FLAG,
+        "decide",
+        "The answer of least expected cost, and whether to refer the row.",
+        _decide,
+        {
+            "string": "decision",
+            "number": "expected_cost[{class}]; cost; probability_best",
+            "boolean": "refer",
         },
         rows=500,
         options=(COSTS, REFER),
