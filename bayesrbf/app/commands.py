@@ -348,11 +348,12 @@ def predict(
     )
     from bayesrbf.app.words import NO_DRAWS
     from bayesrbf.base.files import writing_together, writing_whole
+    from bayesrbf.reading.read import names_in_file
 
     file = file_in(out, folder, f"{table.stem}-predictions.csv", as_json=json)
     totals, frames = BlockPredictions(model, options.focus), []
     with spoken(POINT_WARNING):
-        warn_of_extra(model, table, options)
+        warn_of_extra(model, names_in_file(table), table.name, options)
         predictions = totals.over(complete_blocks(model, table, options.table))
         if json:
             frames = list(predictions)
@@ -423,9 +424,10 @@ def explain(
     options, model = model_for(folder, table, missingness=missingness)
     from bayesrbf.app.explain import explain_row, lines_of_row
     from bayesrbf.app.predict import read_complete, row_number, warn_of_extra
+    from bayesrbf.reading.read import names_in_file
 
     with spoken():
-        warn_of_extra(model, table, options)
+        warn_of_extra(model, names_in_file(table), table.name, options)
         rows = read_complete(model, table, options.table)
         explained = explain_row(model, rows, row_number(rows, row), options.focus)
     answer({"explained": explained}, lines_of_row(explained), as_json=json)

@@ -178,12 +178,14 @@ BLOCK_OF_ROWS: Final = 20_000
 LISTED_NAMES: Final = 6
 
 
-def warn_of_extra(model: Classifier, path: Path, options: ReportOptions) -> None:
-    """A warning of columns of a file that neither the model nor its training table had."""
+def warn_of_extra(
+    model: Classifier, header: Sequence[str], name: str, options: ReportOptions
+) -> None:
+    """A warning of columns that neither the model nor its training table had."""
     left = options.target, options.table.id, *options.table.ignore, *options.table.beside
     known = {*model.columns_.names, *left}
-    if extra := [name for name in names_in_file(path) if name not in known]:
-        warn(not_looked_at(path.name, extra))
+    if extra := [column for column in header if column not in known]:
+        warn(not_looked_at(name, extra))
 
 
 def read_rows(model: Classifier, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:

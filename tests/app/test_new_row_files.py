@@ -204,4 +204,4 @@ def test_a_column_that_may_stand_for_an_absent_one_is_named(tmp_path: Path) -> N
     with pytest.raises(TableError, match=r"lacks 'Ward'.*'WARD' is here and was not in training"):
         read_complete(model, path)
     with pytest.warns(UserWarning, match=r"columns that were not there at fit \('WARD'\)"):
-        warn_of_extra(model, path, ReportOptions("bed"))
+        warn_of_extra(model, ["age", "WARD", "bed"], "new.csv", ReportOptions("bed"))

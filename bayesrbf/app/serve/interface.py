@@ -46,8 +46,16 @@ def reply_to(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         except RequestError as other:
             raise RequestError(other.status, *error.problems, *other.problems) from None
         raise
-    rows = rows_of(served, asked.body, media_type, limits.rows)
-    frame, told, tally = _answer(served, question, rows, options, limits.seconds)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.filterwarnings("ignore", "The model was fitted to a point")
+        rows = rows_of(served, asked.body, media_type, limits.rows)
+        frame, tally = _answer(served, question, rows, options, limits.seconds)
+    told = [str(warning.message) for warning in caught]
+    if len(rows) >= ENOUGH:  # predictions warn of missing cells themselves
+        told = [*changed(served.estimator, rows, ("missing", "reasons")), *told]
+    told = [*dict.fromkeys(told)]
     headers = {}
     if told:  # for tables, which have no place for them: plain letters
         some = [sentence[:MOST_LETTERS] for sentence in told[:MOST_WARNINGS]]
@@ -57,28 +65,20 @@ def reply_to(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
 
 def _answer(
     served: ServedModel, question: Question, rows: pd.DataFrame, options: Options, seconds: float
-) -> tuple[pd.DataFrame, list[str], Tally]:
-    """Lines about rows, one for each, and warnings; TimeoutError between two blocks of rows."""
+) -> tuple[pd.DataFrame, Tally]:
+    """Lines about rows, one for each, and counts; TimeoutError between two blocks of rows."""
     end, size = time.monotonic() + seconds, question.rows or len(rows)
     frames, tallies = [], []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", UserWarning)
-        warnings.filterwarnings("ignore", "The model was fitted to a point")
-        for start in range(0, len(rows), size):
-            if time.monotonic() > end:
-                raise TimeoutError
-            frame, tally = question.lines(served, rows.iloc[start : start + size], options)
-            frames.append(frame)
-            tallies.append(tally)
-    told = []
-    if len(rows) >= ENOUGH:  # predictions warn of missing cells themselves
-        told = changed(served.estimator, rows, ("missing", "reasons"))
-    spoken = dict.fromkeys([*told, *(str(warning.message) for warning in caught)])
+    for start in range(0, len(rows), size):
+        if time.monotonic() > end:
+            raise TimeoutError
+        frame, tally = question.lines(served, rows.iloc[start : start + size], options)
+        frames.append(frame)
+        tallies.append(tally)
     frame = pd.concat(frames, ignore_index=True)
     frame["outside"] = outside(served, rows)
     frame = numbered(frame, None if rows.index.name is None else rows.index)
-    return frame, [*spoken], _sum(tallies)
+    return frame, _sum(tallies)
 
 
 def outside(served: ServedModel, rows: pd.DataFrame) -> list[str]:

@@ -295,6 +295,9 @@ def test_what_the_estimator_warns_of_comes_along_in_every_form() -> None:
     reply = ask("predict", odd.to_csv(index=False).encode(), CSV)
     assert json.loads(reply.headers["Bayesrbf-Warnings"])[0] == sentences[0][:300]
     assert not ask("predict", rows_of(NEW)).headers
+    more = NEW.assign(outcome="well", more=1).to_csv(index=False).encode()
+    (sentence,) = json.loads(ask("predict", more, CSV).headers["Bayesrbf-Warnings"])
+    assert sentence.startswith("The table has columns that were not there at fit ('more')")
     pounds = TABLE.drop(columns="outcome").iloc[:40].assign(dose=lambda rows: 1000 * rows["dose"])
     reply = json.loads(ask("predict", rows_of(pounds)).content)
     assert any("dose" in one and "too large" in one for one in reply["warnings"])
