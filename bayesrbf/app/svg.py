@@ -129,11 +129,21 @@ class PlotArea:
         """Value to pixel, upwards."""
         return linear(self.y, (self.box[3], self.box[1]))
 
-    def frame(self, x_label: str, y_label: str = "", x_ticks: int = 5, y_ticks: int = 5) -> Markup:
-        """Grid lines, tick labels and axis labels; there is no y axis without a label."""
+    def frame(
+        self,
+        x_label: str,
+        y_label: str = "",
+        x_ticks: int = 5,
+        y_ticks: int = 5,
+        x_ends: tuple[str, str] = ("", ""),
+    ) -> Markup:
+        """Grid lines, tick labels and axis labels; there is no y axis without a label.
+
+        Texts for both ends of the x axis stand in place of its ticks.
+        """
         left, top, right, bottom = self.box
         parts: list[Markup] = []
-        across = ticks(*self.x, x_ticks) if x_ticks else []
+        across = ticks(*self.x, x_ticks) if x_ticks and not any(x_ends) else []
         up = ticks(*self.y, y_ticks)
         for value in across:
             x = self.at_x(value)
@@ -141,6 +151,9 @@ class PlotArea:
                 element("line", class_="grid", x1=x, x2=x, y1=top, y2=bottom),
                 element("text", tick(value, _step(across)), class_="tick", x=x, y=bottom + 15.0),
             ]
+        for text, style, x in zip(x_ends, ("start", "end"), (left, right), strict=True):
+            if text:
+                parts.append(element("text", text, class_=f"tick {style}", x=x, y=bottom + 15.0))
         for value in up if y_label else ():
             y = self.at_y(value)
             parts += [

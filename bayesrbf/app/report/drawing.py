@@ -86,11 +86,16 @@ def profile(
     return marks
 
 
-def framed(axes: PlotArea, name: str, levels: Sequence[str], x_ticks: int = 5) -> Markup:
-    """The frame of a probability along a column; levels are named below it as far as they fit."""
+def framed(
+    axes: PlotArea, name: str, levels: Sequence[str], ends: tuple[str, str], x_ticks: int = 5
+) -> Markup:
+    """The frame of a probability along a column, whose levels are named below it if they fit.
+
+    ``ends`` are texts for both ends of a column of texts, such as dates.
+    """
     name = clipped(name, 40)
     if not levels:
-        return axes.frame(name, "probability", x_ticks=x_ticks)
+        return axes.frame(name, "probability", x_ticks=x_ticks, x_ends=ends)
     return axes.frame(name, "probability", x_ticks=0) + level_names(axes, levels)
 
 

@@ -43,6 +43,7 @@ class ClassColumn:
     edges: Float[np.ndarray, " edge"]  # Ends of the bins, or of places for the levels.
     levels: tuple[str, ...]  # Empty for a real column.
     classes: tuple[ClassCells, ...]
+    ends: tuple[str, str] = ("", "")  # Of a column of texts, such as dates.
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ def read_class_column(job: Job, name: str, classes: list[str]) -> ClassColumn:
         edges,
         (),
         tuple(_class_cells(column, edges, few, job.seed) for column in reals),
+        job.ends(name, float(edges[0]), float(edges[-1])),
     )
 
 
@@ -395,7 +397,7 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
         marks.append(element("text", label, class_="tick end", x=right, y=bottom - 4))
         bottom += CLASS_LANE + top
     ends = PlotArea(limits, (0.0, 1.0), (left, top, right, bottom - top))
-    frame = ends.frame(clipped(column.name, 36), x_ticks=4)
+    frame = ends.frame(clipped(column.name, 36), x_ticks=4, x_ends=column.ends)
     return picture(SMALL_WIDTH, bottom - top + 40, title, frame, *marks)
 
 

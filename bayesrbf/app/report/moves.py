@@ -62,6 +62,7 @@ class Effect:
     grid: Float[np.ndarray, " point"]  # Values; level numbers for a categorical column.
     weights: Float[np.ndarray, " point"]  # Shares of the observed cells at the points.
     probabilities: Float[np.ndarray, "point label"]
+    ends: tuple[str, str] = ("", "")  # Of a column of texts, such as dates.
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,7 @@ def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.nda
                 values.astype(float) if real else np.arange(len(values)) + 0.0,
                 weights,
                 p[start:stop],
+                job.ends(name, float(values[0]), float(values[-1])) if real else ("", ""),
             )
         )
     return tuple(effects), p[-1]
@@ -241,7 +243,7 @@ def _effect(column: Effect, shown: Sequence[int], base: Float[np.ndarray, " labe
         p, y = column.probabilities[:, c], axes.at_y(float(base[c]))
         marks.append(segment(axes.box[0], y, axes.box[2], y, "diagonal"))
         marks += profile(axes, column.grid, p, f"c{c % 8}", levels=n_levels > 0, radius=3)
-    frame = framed(axes, column.name, column.levels, x_ticks=4)
+    frame = framed(axes, column.name, column.levels, column.ends, x_ticks=4)
     values = column.probabilities[:, shown[0]]
     title = (
         f"Where only {column.name} is known, the probability lies between "

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from bayesrbf.app.report.drawing import framed, profile, stacked, upright
 from bayesrbf.app.serve.case import Along, Moved
 from bayesrbf.app.serve.served import Field
-from bayesrbf.app.svg import PlotArea, element, picture, rect, segment
+from bayesrbf.app.svg import PlotArea, picture, rect, segment
 from bayesrbf.app.words import ends, number, percent
 
 WIDE: Final = 320.0
@@ -68,11 +68,8 @@ def along(curve: Along, place: int) -> Markup:
     )
     if not math.isnan(curve.here):
         marks.append(upright(axes, curve.here))
-    if field.kind.of_texts:  # the first and the last of them are written
-        for value, style, x in ((curve.at[0], "start", 48), (curve.at[-1], "end", 470)):
-            text = field.written(value)
-            marks.append(element("text", text, class_=f"tick {style}", x=x, y=205))
-    frame = framed(axes, field.name, levels, x_ticks=0 if field.kind.of_texts else 5)
+    texts = (field.written(curve.at[0]), field.written(curve.at[-1]))
+    frame = framed(axes, field.name, levels, texts if field.kind.of_texts else ("", ""))
     title = (
         f"Probability of {curve.label} along {field.name}: "
         f"{ends(min(curve.probability), max(curve.probability), percent)}"
