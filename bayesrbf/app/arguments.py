@@ -519,9 +519,9 @@ def model_for(
     missingness: Missingness = AS_TRAINED,
 ) -> tuple[ReportOptions, Any]:
     """Options and model of a folder, for a table; what is absent is refused before imports."""
+    from bayesrbf import TableError
     from bayesrbf.app.report.options import read_options
     from bayesrbf.app.report.output import MODEL
-    from bayesrbf.reading.notes import TableError
     from bayesrbf.reading.read import names_in_file, no_column
 
     if folder.is_file():
@@ -531,8 +531,8 @@ def model_for(
     absent = [name for name in (target, *others) if name is not None and name not in header]
     if absent:
         raise TableError(*(no_column(name, header, table.name) for name in absent))
+    from bayesrbf import load
     from bayesrbf.app.predict import refuse_kinds
-    from bayesrbf.families.estimator import load
 
     model = load(folder / MODEL)
     refuse_kinds(model, folder / MODEL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
 from os import PathLike
@@ -17,7 +17,7 @@ from scipy.stats import false_discovery_control, norm
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf import table
+from bayesrbf import MixtureDensity, table
 from bayesrbf.answers.probabilities import adapt_prior
 from bayesrbf.app.changes import Change, changed_columns, tail_of_unseen
 from bayesrbf.app.remarks import Remark, Topic, advice, lines_of_remarks
@@ -33,7 +33,6 @@ from bayesrbf.app.words import (
     plural,
     row_name,
 )
-from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.fit.asking import missingness_changes, tail_of_count
 from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.reading.noticing import KnownLevels
@@ -62,7 +61,7 @@ DRIFT_COMPONENTS: Final = 3
 def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
     """A fitted estimator as it was given, or read from the file that ``save`` wrote."""
     if isinstance(estimator, str | PathLike):
-        from bayesrbf.families.estimator import load
+        from bayesrbf import load
 
         loaded_estimator: E = load(estimator)
         return loaded_estimator
@@ -275,13 +274,22 @@ def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:
 def _columns(absent: Sequence[str], extra: Sequence[str]) -> Iterator[Remark]:
     """Columns that lack, with the nearest name among those that the model does not know."""
     for name in absent:
-        near = difflib.get_close_matches(name, extra, n=1)
-        hint = f"; {near[0]!r} is here and was not in training" if near else ""
-        sentence = f"{name!r} is absent; all of its cells count as missing{hint}."
+        sentence = f"{name!r} is absent; all of its cells count as missing{renamed(name, extra)}."
         yield Remark("columns", sentence, columns=(name,))
     if extra:
         names = listing([repr(clipped(name, 24)) for name in extra], LISTED_REMARKS)
         yield Remark("columns", f"{names}: not a column of the model, and not looked at.", False)
+
+
+def renamed(name: str, extra: Iterable[str]) -> str:
+    """A column that may stand for an absent one, to be set behind it; empty where none may.
+
+    >>> renamed("ward", ["bed", "WARD"]), renamed("ward", ["bed"])
+    ("; 'WARD' is here and was not in training", '')
+    """
+    folded = {one.casefold(): one for one in extra}
+    near = difflib.get_close_matches(name.casefold(), folded, n=1)
+    return f"; {folded[near[0]]!r} is here and was not in training" if near else ""
 
 
 def _levels(

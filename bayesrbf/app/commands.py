@@ -340,12 +340,20 @@ def predict(
         file is then written only where --out names a folder.
     """
     options, model = model_for(folder, table, missingness=missingness)
-    from bayesrbf.app.predict import BlockPredictions, complete_blocks, write_predictions
+    from bayesrbf.app.predict import (
+        BlockPredictions,
+        complete_blocks,
+        warn_of_extra,
+        write_predictions,
+    )
+    from bayesrbf.app.words import NO_DRAWS
     from bayesrbf.base.files import writing_together, writing_whole
+    from bayesrbf.reading.read import names_in_file
 
     file = file_in(out, folder, f"{table.stem}-predictions.csv", as_json=json)
     totals, frames = BlockPredictions(model, options.focus), []
     with spoken(POINT_WARNING):
+        warn_of_extra(model, names_in_file(table), table.name, options)
         predictions = totals.over(complete_blocks(model, table, options.table))
         if json:
             frames = list(predictions)
@@ -381,7 +389,7 @@ def predict(
         f"  {sentence}" for sentence in (*changed, novel, fewer, unfamiliar, *updates) if sentence
     ]
     if not totals.has_intervals:
-        lines.append("  The model has no draws, and so no intervals.")
+        lines.append(f"  {NO_DRAWS}")
     answer(record, [*lines, f"Wrote {file}"], as_json=json)
 
 
@@ -408,15 +416,18 @@ def explain(
         CSV or Parquet file with the same columns; the label column may be absent.
     row : str
         Name of the row, where the report was told by --id which column names the rows; else,
-        or where no name is a number, its number, 1 for the first below the header.
+        or where no name is a number, its number, 1 for the first below the header; --row=#1 is
+        that, whatever the names are.
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
     options, model = model_for(folder, table, missingness=missingness)
     from bayesrbf.app.explain import explain_row, lines_of_row
-    from bayesrbf.app.predict import read_complete, row_number
+    from bayesrbf.app.predict import read_complete, row_number, warn_of_extra
+    from bayesrbf.reading.read import names_in_file
 
     with spoken():
+        warn_of_extra(model, names_in_file(table), table.name, options)
         rows = read_complete(model, table, options.table)
         explained = explain_row(model, rows, row_number(rows, row), options.focus)
     answer({"explained": explained}, lines_of_row(explained), as_json=json)
@@ -661,11 +672,11 @@ def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) ->
     need()
     import numpy as np
 
+    from bayesrbf import read_table
     from bayesrbf.app.report.output import FILES, to_csv
     from bayesrbf.app.report.run import facts_of, introduce, prepare, run, tell, within
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.datasets import demo_tables
-    from bayesrbf.reading.read import read_table
 
     tables = "breast_cancer_incomplete.csv", "breast_cancer_complete.csv"
     with writing_together(out, (*tables, *FILES)) as scratch:
@@ -898,7 +909,7 @@ def _leave_quietly() -> NoReturn:
 
 def _in_lines(error: Exception) -> str:
     """An error as one line, or a line for each of the problems of a table."""
-    from bayesrbf.reading.notes import TableError
+    from bayesrbf import TableError
 
     problems = error.problems if isinstance(error, TableError) else ()
     if len(problems) < 2:

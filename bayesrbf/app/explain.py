@@ -13,7 +13,17 @@ import pandas as pd
 from bayesrbf.app.check import NOVEL_ROW
 from bayesrbf.app.report.costs import decisions
 from bayesrbf.app.report.options import ANYTHING, Focus
-from bayesrbf.app.words import aligned, cell_text, clipped, listing, number, percent, signed
+from bayesrbf.app.words import (
+    NO_DENSITY,
+    NO_DRAWS,
+    aligned,
+    cell_text,
+    clipped,
+    listing,
+    number,
+    percent,
+    signed,
+)
 from bayesrbf.table.kinds import Kind
 
 if TYPE_CHECKING:
@@ -290,7 +300,7 @@ def _answer(row: ExplainedRow) -> list[str]:
     for of_class in row.classes:
         between = [] if point else [f"{percent(of_class.lower)} to {percent(of_class.upper)}"]
         table.append([clipped(of_class.label, 30), "", percent(of_class.probability), *between])
-    no_draws = ["  The model has no draws, and so no intervals."] if point else []
+    no_draws = [f"  {NO_DRAWS}"] if point else []
     decided = [] if row.decision is None else [f"  Decided, at least expected cost: {row.decision}"]
     return ["What the model says", *aligned(table), *no_draws, *decided]
 
@@ -339,8 +349,7 @@ def _reasoned(reasons: Reasons) -> list[str]:
 def _oddities(row: ExplainedRow) -> list[str]:
     """Cells that stand out and how new the row is, where there is a density of rows."""
     if row.stands_out is None:
-        kind = row.estimator
-        return [f"{kind} has no density of rows: it does not say which cells or rows are odd."]
+        return [NO_DENSITY]
     rate = percent(row.false_discoveries)
     lines = [f"No cell of this row stands out (false discovery rate {rate})."]
     if row.stands_out:
@@ -352,10 +361,20 @@ def _oddities(row: ExplainedRow) -> list[str]:
         lines = [title, *aligned(table)]
     if np.isnan(row.novelty):
         return lines
-    like = row.novelty <= NOVEL_ROW
-    verdict = "like rows of the training table" if like else "unlike the training table"
-    return [
-        *lines,
-        f"Novelty {row.novelty:.2f}: of rows that the model makes up with the "
-        f"same cells missing, {percent(row.novelty)} are more ordinary; the row is {verdict}.",
-    ]
+    return [*lines, of_novelty(row.novelty)]
+
+
+def of_novelty(novelty: float) -> str:
+    r"""How far a row is from those of training, as a sentence.
+
+    >>> print(of_novelty(0.5).replace("\N{NO-BREAK SPACE}", " "))
+    Novelty 0.50: of rows that the model makes up with the same cells missing, 50 % are more
+    ordinary; the row is like rows of the training table.
+    """
+    verdict = "unlike the training table, and its probabilities may not hold"
+    if not novelty > NOVEL_ROW:
+        verdict = "like rows of the training table"
+    return (
+        f"Novelty {novelty:.2f}: of rows that the model makes up with the same cells missing, "
+        f"{percent(novelty)} are more ordinary; the row is {verdict}."
+    )

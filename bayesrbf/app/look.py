@@ -15,8 +15,9 @@ from markupsafe import Markup
 from scipy.stats import chi2, fisher_exact, rankdata
 from scipy.stats import t as student
 
+from bayesrbf import ReadTable, TableError
 from bayesrbf.app import words
-from bayesrbf.app.report.drawing import legend
+from bayesrbf.app.report.drawing import legend, share_bar, stacked
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.reading import (
     BARS,
@@ -24,14 +25,11 @@ from bayesrbf.app.report.reading import (
     Column,
     Reading,
     missingness,
-    share_bar,
 )
 from bayesrbf.app.report.reading import compute as read_columns
 from bayesrbf.app.report.render import environment
-from bayesrbf.app.svg import element, picture
+from bayesrbf.app.svg import element, picture, segment
 from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
-from bayesrbf.reading.notes import TableError
-from bayesrbf.reading.read import ReadTable
 from bayesrbf.table.kinds import Kind
 from bayesrbf.version import __version__
 
@@ -561,30 +559,13 @@ def render_look(first_look: Look) -> str:
 
 def spread(one: Spread) -> Markup:
     """A column as a picture: stacked bars, with the ends or the levels below."""
-    series, n_bars = one.bars.shape
-    low = one.bars.sum(0)
-    most = float(low.max(initial=0)) or 1.0
-    wide = WIDTH / max(n_bars, 1)
-    bars, bottoms = [], np.full(n_bars, HEIGHT)
-    for c in range(series):
-        highs = HEIGHT * one.bars[c] / most
-        for i in np.flatnonzero(highs).tolist():
-            bottoms[i] -= highs[i]
-            style = f"fill c{c % 8}"
-            x, gap = i * wide, min(1.0, wide / 8)
-            bars.append(
-                element(
-                    "rect",
-                    class_=style,
-                    x=float(x),
-                    y=float(bottoms[i]),
-                    width=float(wide - gap),
-                    height=float(highs[i]),
-                )
-            )
-    axis = element("line", class_="axis", x1=0, x2=WIDTH, y1=HEIGHT, y2=HEIGHT)
+    styles = [f"fill c{c % 8}" for c in range(len(one.bars))]
+    bars = stacked(one.bars, WIDTH, HEIGHT, styles)
+    axis = segment(0, HEIGHT, WIDTH, HEIGHT, "axis")
     title = f"Distribution of {one.column.name}: {one.facts}"
-    return picture(WIDTH, HEIGHT + 20, title, *bars, axis, *_under(one, wide))
+    return picture(
+        WIDTH, HEIGHT + 20, title, *bars, axis, *_under(one, WIDTH / max(one.bars.shape[1], 1))
+    )
 
 
 def _under(bars: Spread, wide: float) -> Iterator[Markup]:

@@ -15,28 +15,24 @@ import numpy as np
 import pandas as pd
 from scipy.stats import binom
 
+from bayesrbf import ReadTable, TableError
 from bayesrbf.app.check import (
     FAMILIAR,
     NOVEL_ROW,
     as_classes,
     changed,
+    renamed,
     training_cells,
 )
 from bayesrbf.app.report.options import Focus, ReportOptions
 from bayesrbf.app.report.output import predictions_frame, to_csv
 from bayesrbf.app.words import clipped, listing, plural
 from bayesrbf.base.table_options import PLAIN, TableOptions
+from bayesrbf.fit.asking import not_looked_at
 from bayesrbf.reading.formats import RawTable
-from bayesrbf.reading.notes import TableError
+from bayesrbf.reading.notes import warn
 from bayesrbf.reading.noticing import KnownLevels
-from bayesrbf.reading.read import (
-    ReadTable,
-    names_in_file,
-    read_blocks,
-    read_cells,
-    read_file,
-    text_dtype,
-)
+from bayesrbf.reading.read import names_in_file, read_blocks, read_cells, read_file, text_dtype
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.kinds import Category, Kind
 
@@ -182,6 +178,16 @@ BLOCK_OF_ROWS: Final = 20_000
 LISTED_NAMES: Final = 6
 
 
+def warn_of_extra(
+    model: Classifier, header: Sequence[str], name: str, options: ReportOptions
+) -> None:
+    """A warning of columns that neither the model nor its training table had."""
+    left = options.target, options.table.id, *options.table.ignore, *options.table.beside
+    known = {*model.columns_.names, *left}
+    if extra := [column for column in header if column not in known]:
+        warn(not_looked_at(name, extra))
+
+
 def read_rows(model: Classifier, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:
     """The columns of a file that a model was fitted to, read by the options of its own table.
 
@@ -299,10 +305,11 @@ class _ReadingPlan:
     @contextmanager
     def complete(self) -> Iterator[None]:
         """TableError where a column of the model is absent, with all other problems of reading."""
-        absent = [repr(name) for name in self.columns.names if name not in self.present]
+        lacking = [name for name in self.columns.names if name not in self.present]
+        absent, hints = [repr(name) for name in lacking], [renamed(n, self.extra) for n in lacking]
         problems = [
             f"{self.name} lacks {listing(absent)}, which the model was fitted to; add the column, "
-            "empty where unknown."
+            f"empty where unknown{''.join(hints[:LISTED_NAMES])}."
         ]
         problems = problems if absent else []
         try:
@@ -325,15 +332,18 @@ def refuse_kinds(model: Estimator, file: Path) -> None:
 def row_number(rows: pd.DataFrame, row: str) -> int:
     """Number of a row, from 1, by its name where rows have names, else by the number itself.
 
-    Where no name is a number, rows with names have their numbers, too.
+    Where no name is a number, rows with names have their numbers, too; where some are, ``#2`` is
+    the second row.
 
     >>> named = pd.DataFrame({"x": [1.0, 2.0]}, pd.Index(["P1", "P2"], name="case"))
     >>> row_number(named, "P2"), row_number(named.reset_index(drop=True), "2")
     (2, 2)
-    >>> row_number(named, "2")
-    2
+    >>> row_number(named, "2"), row_number(named.set_axis([7, 8]).rename_axis("case"), "#2")
+    (2, 2)
     """
     names = rows.index.astype(str)
+    if row.startswith("#") and row[1:].isdigit() and row not in names:
+        return int(row[1:])
     if rows.index.name is None or (row.isdigit() and not names.str.isdigit().any()):
         if not row.removeprefix("-").isdigit():
             raise ValueError(f"--row {row} must be the number of a row, 1 for the first.")
@@ -348,7 +358,7 @@ def row_number(rows: pd.DataFrame, row: str) -> int:
         some = listing([clipped(name, 24) for name in rows.index], 3)
         raise ValueError(
             f"--row {row} must be the name of a row in column {str(rows.index.name)!r}, which "
-            f"has {some}."
+            f"has {some}; --row=#1 is the first row."
         )
     return int(numbers[0])
 

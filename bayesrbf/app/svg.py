@@ -11,6 +11,7 @@ from markupsafe import Markup, escape
 from bayesrbf.app.words import tick
 
 Scale = Callable[[float], float]
+Pixels = float | int
 
 
 def element(tag: str, *children: object, **attributes: object) -> Markup:
@@ -50,6 +51,23 @@ def picture(width: float, height: float, title: str, *children: object) -> Marku
         role="img",
         aria_label=title,
     )
+
+
+def rect(
+    x: Pixels, y: Pixels, width: Pixels, height: Pixels, style: str, **attributes: object
+) -> Markup:
+    """A rectangle in the style of the page's classes."""
+    return element("rect", class_=style, x=x, y=y, width=width, height=height, **attributes)
+
+
+def segment(x1: Pixels, y1: Pixels, x2: Pixels, y2: Pixels, style: str) -> Markup:
+    """A straight line from one point to another."""
+    return element("line", class_=style, x1=x1, y1=y1, x2=x2, y2=y2)
+
+
+def dot(x: Pixels, y: Pixels, radius: Pixels, style: str) -> Markup:
+    """A circle around a point."""
+    return element("circle", class_=style, cx=x, cy=y, r=radius)
 
 
 def points(xs: Iterable[float], ys: Iterable[float]) -> str:
@@ -111,11 +129,21 @@ class PlotArea:
         """Value to pixel, upwards."""
         return linear(self.y, (self.box[3], self.box[1]))
 
-    def frame(self, x_label: str, y_label: str = "", x_ticks: int = 5, y_ticks: int = 5) -> Markup:
-        """Grid lines, tick labels and axis labels; there is no y axis without a label."""
+    def frame(
+        self,
+        x_label: str,
+        y_label: str = "",
+        x_ticks: int = 5,
+        y_ticks: int = 5,
+        x_ends: tuple[str, str] = ("", ""),
+    ) -> Markup:
+        """Grid lines, tick labels and axis labels; there is no y axis without a label.
+
+        Texts for both ends of the x axis stand in place of its ticks.
+        """
         left, top, right, bottom = self.box
         parts: list[Markup] = []
-        across = ticks(*self.x, x_ticks) if x_ticks else []
+        across = ticks(*self.x, x_ticks) if x_ticks and not any(x_ends) else []
         up = ticks(*self.y, y_ticks)
         for value in across:
             x = self.at_x(value)
@@ -123,6 +151,9 @@ class PlotArea:
                 element("line", class_="grid", x1=x, x2=x, y1=top, y2=bottom),
                 element("text", tick(value, _step(across)), class_="tick", x=x, y=bottom + 15.0),
             ]
+        for text, style, x in zip(x_ends, ("start", "end"), (left, right), strict=True):
+            if text:
+                parts.append(element("text", text, class_=f"tick {style}", x=x, y=bottom + 15.0))
         for value in up if y_label else ():
             y = self.at_y(value)
             parts += [

@@ -208,6 +208,13 @@ PROMISE: Final = (
 """What a probability stands for, in the words of README, pages, report and card."""
 
 
+NO_DRAWS: Final = "The model has no draws, and so no intervals."
+NO_DENSITY: Final = (
+    "The model has no density of rows: it does not say which cells or rows are odd, nor what a "
+    "cell would tell."
+)
+
+
 def plural(quantity: int, noun: str, nouns: str | None = None) -> str:
     """A count and its noun; the plural is ``noun`` and an s by default.
 

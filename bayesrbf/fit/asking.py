@@ -20,7 +20,7 @@ from bayesrbf.base.rows import Observations
 from bayesrbf.fit.model import FittedModel
 from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.updates import row_digests
-from bayesrbf.reading.notes import warn
+from bayesrbf.reading.notes import listed, warn
 from bayesrbf.table.containers import missing_cells, read_cells
 
 type Fit = FittedTable[FittedModel, object]
@@ -232,6 +232,7 @@ def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     It is for predictions: who asks about missing cells knows of them.
     """
     shell = column_shell(fit.table, X)
+    X = _known_columns(X, vars(shell).get("feature_names_in_"))
     if fit.table.whole is not None:
         return NewRows(fit.table.whole.read(X, shell, reset=False), X)
     table.as_frame(X)  # our own error for what is no table
@@ -242,6 +243,26 @@ def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
     if fit.table.missingness == "ignorable":
         cells = table.without_indicators(cells, fit.columns)
     return NewRows(cells, X)
+
+
+def _known_columns(X: object, known: Shaped[np.ndarray, " column"] | None) -> object:
+    """A frame without columns beside those of the fit, of which a warning tells.
+
+    Where one of the fit lacks, another may be a slip for it: scikit-learn's error names both.
+    """
+    if known is None or (frame := table.as_frame(X)) is None:
+        return X
+    extra = [name for name in frame.columns if name not in known]
+    if not extra or not set(known) <= set(frame.columns):
+        return X
+    warn(not_looked_at("X", extra))
+    return frame.drop(extra).to_native()
+
+
+def not_looked_at(owner: str, names: Sequence[str]) -> str:
+    """A sentence on columns that new rows have beside those of the fit."""
+    told = listed([repr(name) for name in names], 8)
+    return f"{owner} has columns that were not there at fit ({told}); they are not looked at."
 
 
 def known_rows(fit: Fit, X: object) -> tuple[Bool[np.ndarray, " obs"], Bool[np.ndarray, " obs"]]:

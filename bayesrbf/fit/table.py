@@ -256,6 +256,12 @@ class FittedTable[M: FittedModel, D]:
         if draws is not None and self.raw is not None:
             yield self.raw.theta.shape == draws.theta.shape, "the same draws as they came"
 
+    @property
+    def doubtable(self) -> bool:
+        """Whether other kinds of models can be fitted to its rows (``model_doubt="pool"``)."""
+        single = self.table.rows.labels.max() < self.table.class_labels.size
+        return bool(self.model.doubtable and single and not self.table.read_columns.masked)
+
     def replaced(self, **changes: Any) -> FittedTable[M, D]:
         """The fit with other fields; the log posterior is prepared again for another model only."""
         changed: FittedTable[M, D] = replace(self, **changes)

@@ -20,6 +20,7 @@ from bayesrbf.app.predict import (
     read_complete,
     read_rows,
     row_number,
+    warn_of_extra,
 )
 from bayesrbf.app.report.options import (
     ANYTHING,
@@ -193,3 +194,14 @@ def test_columns_that_changed_are_warned_of_once() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert "a stands out in" in scored.novelty()
+
+
+def test_a_column_that_may_stand_for_an_absent_one_is_named(tmp_path: Path) -> None:
+    table = pd.DataFrame({"Ward": np.tile(["a", "b"], 20), "age": np.arange(40.0)})
+    model = HybridMixtureClassifier(random_state=0).fit(table, np.arange(40) % 2)
+    path = tmp_path / "new.csv"
+    table.rename(columns={"Ward": "WARD"}).assign(bed=1).to_csv(path, index=False)
+    with pytest.raises(TableError, match=r"lacks 'Ward'.*'WARD' is here and was not in training"):
+        read_complete(model, path)
+    with pytest.warns(UserWarning, match=r"columns that were not there at fit \('WARD'\)"):
+        warn_of_extra(model, ["age", "WARD", "bed"], "new.csv", ReportOptions("bed"))

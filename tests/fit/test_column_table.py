@@ -185,7 +185,10 @@ def test_columns_that_lack_or_are_new_have_their_sentence() -> None:
     model = HybridMixtureClassifier(random_state=0).fit(TABLE, Y)
     with pytest.raises(ValueError, match="now missing:\n- stage"):
         model.predict(TABLE.drop(columns="stage"))
-    with pytest.raises(ValueError, match="unseen at fit time:\n- more"):
-        model.predict(TABLE.assign(more=1.0))
+    with pytest.warns(UserWarning, match="not there at fit \\('more'\\); they are not looked at"):
+        p = model.predict_proba(TABLE.assign(more=1.0)[["more", *TABLE.columns]])
+    np.testing.assert_array_equal(p, model.predict_proba(TABLE))
+    with pytest.raises(ValueError, match=r"(?s)unseen.*- Stage.*now missing.*- stage"):
+        model.predict(TABLE.rename(columns={"stage": "Stage"}))
     with pytest.warns(UserWarning, match="not seen at fit \\('city': 'Mainz'\\)"):
         model.predict(TABLE.assign(city="Mainz"))

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bayesrbf import MixtureDensity
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.words import between, clipped, exact, listing, percent, plural
-from bayesrbf.families.hybrid.density import MixtureDensity
 
 if TYPE_CHECKING:
     import xarray as xr

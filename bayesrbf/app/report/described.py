@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bayesrbf import MedianLVQPrior
 from bayesrbf.app.report.families import Fitted
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.words import number
 from bayesrbf.base.priors import POOL_PRIOR
-from bayesrbf.families.median_lvq.records import MedianLVQPrior
 
 GIVEN: Final[Mapping[str, str]] = {
     "stack": (

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from scipy.special import logit
 from sklearn.base import clone
 
-from bayesrbf.answers import rehearse as rehearsing
+import bayesrbf
 from bayesrbf.app.check import OPEN_WIDTH
 from bayesrbf.app.report.density import JudgedTable, odd_cell
 from bayesrbf.app.report.drawing import MOST_POINTS, WIDE_BOX, WIDE_WIDTH, legend
@@ -347,7 +347,7 @@ def rehearse(job: Job, drawn: Drawn, n_repeats: int = 2) -> xr.Dataset:
     model = drawn.refined
     if "missingness" in model.get_params() and not model.fitted_.uses_indicators:
         model = clone(model).set_params(missingness="ignorable")  # labels at random choose anew
-    return rehearsing.rehearse(
+    return bayesrbf.rehearse(
         model,
         job.X,
         job.y,

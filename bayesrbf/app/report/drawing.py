@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
+from jaxtyping import Float
 from markupsafe import Markup
 
-from bayesrbf.app.svg import PlotArea, element, picture, points
+from bayesrbf.app.svg import PlotArea, dot, element, picture, points, rect, segment
 from bayesrbf.app.words import cell, clipped
 
 NARROW = 344.0
@@ -35,12 +36,12 @@ def legend(entries: Mapping[str, str]) -> Markup:
         shape, *classes = mark.split()
         style = " ".join(classes)
         drawn = {
-            "dot": element("circle", class_=f"fill {style}", cx=8, cy=7, r=4),
-            "ring": element("circle", class_=f"stroke {style}", cx=8, cy=7, r=4),
+            "dot": dot(8, 7, 4, f"fill {style}"),
+            "ring": dot(8, 7, 4, f"stroke {style}"),
             "cross": element("path", class_=f"stroke {style} thick", d="M4,3l8,8m0,-8l-8,8"),
-            "line": element("line", class_=f"line {style}", x1=0, x2=22, y1=7, y2=7),
-            "bar": element("rect", class_=f"fill {style}", x=2, y=2, width=12, height=10),
-            "band": element("rect", class_="band", x=2, y=1, width=12, height=12),
+            "line": segment(0, 7, 22, 7, f"line {style}"),
+            "bar": rect(2, 2, 12, 10, f"fill {style}"),
+            "band": rect(2, 1, 12, 12, "band"),
         }[shape]
         width = 24 if shape == "line" else 16
         svg = element("svg", drawn, width=width, height=14, aria_hidden="true")
@@ -54,10 +55,94 @@ def curve(axes: PlotArea, across: np.ndarray, up: np.ndarray, style: str) -> Mar
     return element("polyline", class_=style, points=points(map(axes.at_x, xs), map(axes.at_y, ys)))
 
 
+def profile(
+    axes: PlotArea,
+    across: np.ndarray,
+    up: np.ndarray,
+    style: str,
+    *,
+    levels: bool,
+    ends: tuple[np.ndarray, np.ndarray] | None = None,
+    radius: int = 0,
+) -> list[Markup]:
+    """A quantity along a column, with its interval: a curve and its band; of levels dots and lines.
+
+    A ``radius`` above 0 draws a dot at every value.
+    """
+    marks: list[Markup] = []
+    if ends is not None and levels:
+        lows, highs = (map(axes.at_y, side.tolist()) for side in ends)
+        for x, low, high in zip(map(axes.at_x, across.tolist()), lows, highs, strict=True):
+            marks.append(segment(x, low, x, high, "whisker"))
+    elif ends is not None:
+        around, edges = np.r_[across, across[::-1]], np.r_[ends[1], ends[0][::-1]]
+        xs, ys = map(axes.at_x, around.tolist()), map(axes.at_y, edges.tolist())
+        marks.append(element("polygon", class_="band", points=points(xs, ys)))
+    if not levels:
+        marks.append(curve(axes, across, up, f"line {style}"))
+    if radius:
+        places = zip(across.tolist(), up.tolist(), strict=True)
+        marks += [dot(axes.at_x(x), axes.at_y(y), radius, f"fill {style}") for x, y in places]
+    return marks
+
+
+def framed(
+    axes: PlotArea, name: str, levels: Sequence[str], ends: tuple[str, str], x_ticks: int = 5
+) -> Markup:
+    """The frame of a probability along a column, whose levels are named below it if they fit.
+
+    ``ends`` are texts for both ends of a column of texts, such as dates.
+    """
+    name = clipped(name, 40)
+    if not levels:
+        return axes.frame(name, "probability", x_ticks=x_ticks, x_ends=ends)
+    return axes.frame(name, "probability", x_ticks=0) + level_names(axes, levels)
+
+
+LETTER: Final = 7.0
+"""Width of a letter of the names of levels."""
+
+
+def level_names(axes: PlotArea, levels: Sequence[str]) -> Markup:
+    """Names of levels, which lie at whole numbers, below a plotting area."""
+    letters = max(3, int((axes.box[2] - axes.box[0]) / LETTER / max(len(levels), 1)))
+    return Markup("").join(
+        element("text", clipped(level, letters), class_="tick", x=axes.at_x(i), y=axes.box[3] + 15)
+        for i, level in enumerate(levels)
+    )
+
+
+def stacked(
+    bars: Float[np.ndarray, "series bar"], width: float, height: float, styles: Sequence[str]
+) -> list[Markup]:
+    """Bars side by side, those of later series above those of earlier ones."""
+    wide = width / max(bars.shape[1], 1)
+    scale = height / (float(bars.sum(0).max(initial=0.0)) or 1.0)
+    tops = height - scale * bars.cumsum(axis=0)
+    return [
+        rect(
+            i * wide,
+            float(tops[c, i]),
+            wide - min(1.0, wide / 8),
+            float(scale * bars[c, i]),
+            styles[c],
+        )
+        for c, i in np.argwhere(bars > 0).tolist()
+    ]
+
+
+def share_bar(share: float, what: str) -> Markup:
+    """A share as a bar of the size of a word; ``what`` is its text alternative."""
+    trough, bar = (
+        rect(0, 1, width, 8, style, rx=2)
+        for width, style in ((60, "trough"), (60 * share, "fill c0"))
+    )
+    return picture(60.0, 10.0, what, trough, bar)
+
+
 def upright(axes: PlotArea, at: float) -> Markup:
     """A dashed line at a value across."""
-    x = axes.at_x(at)
-    return element("line", class_="diagonal", x1=x, x2=x, y1=axes.box[3], y2=axes.box[1])
+    return segment(axes.at_x(at), axes.box[3], axes.at_x(at), axes.box[1], "diagonal")
 
 
 def bars(
@@ -80,7 +165,7 @@ def bars(
         for place, (value, style) in enumerate(values):
             top, end = y + 6 - n + 11 * place, axes.at_x(value)
             marks += [
-                element("rect", class_=style, x=left, y=top, width=end - left, height=10),
+                rect(left, top, end - left, 10, style),
                 element("text", cell(value, decimals), class_="tick start", x=end + 5, y=top + 9),
             ]
     return picture(WIDE_WIDTH, bottom + 40, title, axes.frame(unit, x_ticks=3), *marks)

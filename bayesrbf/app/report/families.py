@@ -18,8 +18,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
+from bayesrbf import Performance
 from bayesrbf.answers.comparisons import score_as_probability
-from bayesrbf.answers.performance import Performance, performance_of
+from bayesrbf.answers.performance import performance_of
 from bayesrbf.answers.scores import LEVEL, mean, standard_error
 from bayesrbf.app.report.held_out import (
     Fitter,
@@ -45,7 +46,6 @@ from bayesrbf.app.words import (
     with_ends,
 )
 from bayesrbf.base.arrays import correct, log_loss
-from bayesrbf.families.stack.model_doubt import comparable
 
 if TYPE_CHECKING:
     from bayesrbf.families.hybrid.selection import MixtureCandidate
@@ -514,7 +514,7 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     if sweeps and job.draws is None:
         sweeps = {**sweeps, "thin": -(-usual // draws)}
     options = {"draws": draws, **sweeps}
-    compared = comparable(refined.fitted_)
+    compared = refined.fitted_.doubtable
     if compared:
         options["model_doubt"] = "pool"
     refined.refine(method, **options)

@@ -11,14 +11,13 @@ from jaxtyping import Float, Int
 from markupsafe import Markup
 from sklearn.base import clone
 
+from bayesrbf import MixtureDensity, MixturePrior
 from bayesrbf.app.report.density import JudgedTable
 from bayesrbf.app.report.drawing import SMALL_WIDTH
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.svg import PlotArea, element, picture, points
+from bayesrbf.app.svg import PlotArea, dot, element, picture, points, segment
 from bayesrbf.app.words import between, count, number, percent, plural
-from bayesrbf.base.priors import MixturePrior
 from bayesrbf.base.tasks import run_tasks
-from bayesrbf.families.hybrid.density import MixtureDensity
 from bayesrbf.fit.held_out import grouped_folds, stratified_folds
 from bayesrbf.mixture.cells import JudgedCells, cell_law, leave_one_cell_out
 from bayesrbf.table.encode import encode
@@ -277,20 +276,12 @@ def _against_hidden(imputations: Imputations) -> Markup:
     places = np.unique(np.linspace(0, len(truth) - 1, 1200).astype(int))
     inside = [i for i in places if ends[0] < truth[i] < ends[1] and ends[0] < filled[i] < ends[1]]
     dots = [
-        element(
-            "circle",
-            class_="fill c0 veil",
-            cx=axes.at_x(float(filled[i])),
-            cy=axes.at_y(float(truth[i])),
-            r=2,
-        )
+        dot(axes.at_x(float(filled[i])), axes.at_y(float(truth[i])), 2, "fill c0 veil")
         for i in inside
     ]
     r = float(np.corrcoef(truth, filled)[0, 1])
     start, end = axes.at_x(ends[0]), axes.at_x(ends[1])
-    line = element(
-        "line", class_="diagonal", x1=start, x2=end, y1=axes.at_y(ends[0]), y2=axes.at_y(ends[1])
-    )
+    line = segment(start, axes.at_y(ends[0]), end, axes.at_y(ends[1]), "diagonal")
     title = f"True against filled cells, correlation {number(r)}"
     frame = axes.frame("filled in (column sd)", "true value (column sd)")
     return picture(SMALL_WIDTH, 292.0, title, frame, line, *dots)

@@ -235,6 +235,11 @@ class Job:
         """A number of a column as text."""
         return self.kinds[name].written(value) or cell(value, self.decimals[name])
 
+    def ends(self, name: str, low: float, high: float) -> tuple[str, str]:
+        """Ends of an axis along a column of texts, such as dates; empty of numbers."""
+        kind = self.kinds[name]
+        return (kind.written(low), kind.written(high)) if kind.of_texts else ("", "")
+
     @property
     def names_rows(self) -> bool:
         """Whether the index names the rows and does not just count them."""

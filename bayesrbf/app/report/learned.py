@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -11,15 +11,15 @@ import pandas as pd
 from jaxtyping import Float
 from markupsafe import Markup
 
-from bayesrbf.app.report.drawing import SMALL_WIDTH, WIDE_WIDTH, bars, legend
+from bayesrbf import MixtureDensity
+from bayesrbf.app.report.drawing import SMALL_WIDTH, WIDE_WIDTH, bars, legend, level_names
 from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.moves import MOST_LINES, Moves
-from bayesrbf.app.svg import PlotArea, element, picture, points
+from bayesrbf.app.svg import PlotArea, element, picture, points, rect
 from bayesrbf.app.words import clipped, listing, number, percent, plural
 from bayesrbf.base import names
 from bayesrbf.base.tasks import run_tasks
-from bayesrbf.families.hybrid.density import MixtureDensity
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class ClassColumn:
     edges: Float[np.ndarray, " edge"]  # Ends of the bins, or of places for the levels.
     levels: tuple[str, ...]  # Empty for a real column.
     classes: tuple[ClassCells, ...]
+    ends: tuple[str, str] = ("", "")  # Of a column of texts, such as dates.
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ def read_class_column(job: Job, name: str, classes: list[str]) -> ClassColumn:
         edges,
         (),
         tuple(_class_cells(column, edges, few, job.seed) for column in reals),
+        job.ends(name, float(edges[0]), float(edges[-1])),
     )
 
 
@@ -395,7 +397,7 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
         marks.append(element("text", label, class_="tick end", x=right, y=bottom - 4))
         bottom += CLASS_LANE + top
     ends = PlotArea(limits, (0.0, 1.0), (left, top, right, bottom - top))
-    frame = ends.frame(clipped(column.name, 36), x_ticks=4)
+    frame = ends.frame(clipped(column.name, 36), x_ticks=4, x_ends=column.ends)
     return picture(SMALL_WIDTH, bottom - top + 40, title, frame, *marks)
 
 
@@ -429,27 +431,16 @@ def _level_bars(
     top = max(float(column.classes[c].bars.max(initial=0.0)) for c in shown) * 1.06 or 1.0
     axes = PlotArea((0.0, float(max(len(column.levels), 1))), (0.0, top), box)
     wide = 0.8 * (axes.at_x(1.0) - axes.at_x(0.0)) / len(shown)
-    letters = max(3, int(34 / max(len(column.levels), 1)))
     marks = []
-    for level, name in enumerate(column.levels):
+    for level in range(len(column.levels)):
         start = axes.at_x(level + 0.1)
         for place, c in enumerate(shown):
             height = axes.at_y(0.0) - axes.at_y(float(column.classes[c].bars[level]))
-            marks.append(
-                element(
-                    "rect",
-                    class_=f"fill c{c % 8}",
-                    x=start + place * wide,
-                    y=box[3] - height,
-                    width=max(wide - 1, 1.0),
-                    height=height,
-                )
-            )
-        middle = axes.at_x(level + 0.5)
-        text = clipped(name, letters)
-        marks.append(element("text", text, class_="tick", x=middle, y=box[3] + 15))
+            x, y, width = start + place * wide, box[3] - height, max(wide - 1, 1.0)
+            marks.append(rect(x, y, width, height, f"fill c{c % 8}"))
+    names = level_names(replace(axes, x=(-0.5, axes.x[1] - 0.5)), column.levels)
     caption = element(
         "text", clipped(column.name, 36), class_="label", x=SMALL_WIDTH / 2, y=box[3] + 32
     )
     base = element("line", class_="axis", x1=box[0], x2=box[2], y1=box[3], y2=box[3])
-    return [base, caption, *marks]
+    return [base, caption, names, *marks]

@@ -14,10 +14,10 @@ from markupsafe import Markup
 from scipy.special import rel_entr
 
 from bayesrbf import table
-from bayesrbf.app.report.drawing import SMALL_WIDTH, bars, curve, legend
+from bayesrbf.app.report.drawing import SMALL_WIDTH, bars, framed, legend, profile
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.performance import Event
-from bayesrbf.app.svg import PlotArea, element, picture
+from bayesrbf.app.svg import PlotArea, picture, segment
 from bayesrbf.app.words import clipped, decimals_of, listing, number, percent
 
 MOST_EFFECT_ROWS: Final = 2_000
@@ -62,6 +62,7 @@ class Effect:
     grid: Float[np.ndarray, " point"]  # Values; level numbers for a categorical column.
     weights: Float[np.ndarray, " point"]  # Shares of the observed cells at the points.
     probabilities: Float[np.ndarray, "point label"]
+    ends: tuple[str, str] = ("", "")  # Of a column of texts, such as dates.
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,7 @@ def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.nda
                 values.astype(float) if real else np.arange(len(values)) + 0.0,
                 weights,
                 p[start:stop],
+                job.ends(name, float(values[0]), float(values[-1])) if real else ("", ""),
             )
         )
     return tuple(effects), p[-1]
@@ -233,35 +235,18 @@ def show(
 
 def _effect(column: Effect, shown: Sequence[int], base: Float[np.ndarray, " label"]) -> Markup:
     """Probability of some classes where only this column is known; dashes: where nothing is."""
-    box = (48.0, 10.0, 284.0, 150.0)
     n_levels = len(column.levels)
     ends = (-0.5, n_levels - 0.5) if n_levels else (float(column.grid[0]), float(column.grid[-1]))
-    axes = PlotArea(ends, (0.0, 1.0), box)
+    axes = PlotArea(ends, (0.0, 1.0), (48.0, 10.0, 284.0, 150.0))
     marks: list[Markup] = []
     for c in shown:
-        y = axes.at_y(float(base[c]))
-        marks.append(element("line", class_="diagonal", x1=box[0], x2=box[2], y1=y, y2=y))
-        if not n_levels:
-            marks.append(curve(axes, column.grid, column.probabilities[:, c], f"line c{c % 8}"))
-        marks += [
-            element("circle", class_=f"fill c{c % 8}", cx=axes.at_x(float(x)), cy=axes.at_y(p), r=3)
-            for x, p in zip(column.grid, map(float, column.probabilities[:, c]), strict=True)
-        ]
-    name = clipped(column.name, 36)
-    frame = axes.frame(name, "probability", x_ticks=4) if not n_levels else _levels(column, axes)
+        p, y = column.probabilities[:, c], axes.at_y(float(base[c]))
+        marks.append(segment(axes.box[0], y, axes.box[2], y, "diagonal"))
+        marks += profile(axes, column.grid, p, f"c{c % 8}", levels=n_levels > 0, radius=3)
+    frame = framed(axes, column.name, column.levels, column.ends, x_ticks=4)
     values = column.probabilities[:, shown[0]]
     title = (
         f"Where only {column.name} is known, the probability lies between "
         f"{percent(float(values.min()))} and {percent(float(values.max()))}"
     )
     return picture(SMALL_WIDTH, 190.0, title, frame, *marks)
-
-
-def _levels(effect: Effect, axes: PlotArea) -> Markup:
-    """A frame whose marks across are levels."""
-    letters, y = max(3, int(34 / len(effect.levels))), axes.box[3] + 15.0
-    upright = axes.frame(clipped(effect.name, 36), "probability", x_ticks=0)
-    return upright + Markup("").join(
-        element("text", clipped(level, letters), class_="tick", x=axes.at_x(float(i)), y=y)
-        for i, level in enumerate(effect.levels)
-    )

@@ -10,15 +10,16 @@ import numpy as np
 from jaxtyping import Float, Int
 from markupsafe import Markup
 
+from bayesrbf import Performance
 from bayesrbf.answers.comparisons import GivenScore, Parts, given_score
-from bayesrbf.answers.performance import EventPerformance, Performance, performance_of
+from bayesrbf.answers.performance import EventPerformance, performance_of
 from bayesrbf.answers.scores import Interval, ReliabilityCurve
 from bayesrbf.app.report.costs import costs_of, decisions
 from bayesrbf.app.report.drawing import BOX, SMALL_WIDTH, WIDE_BOX, curve, legend, upright
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import Focus
-from bayesrbf.app.svg import PlotArea, element, picture, points
+from bayesrbf.app.svg import PlotArea, element, picture, points, rect
 from bayesrbf.app.words import clipped, count, listing, number, percent, plural
 
 UNVALIDATED: Final = 2
@@ -279,15 +280,7 @@ def reliability(
     across = [x(p) for p in curve.predicted]
     widths = 5.0
     bands = [
-        element(
-            "rect",
-            class_="band",
-            x=centre - widths,
-            y=y(high),
-            width=2 * widths,
-            height=max(y(low) - y(high), 1.5),
-            rx=2,
-        )
+        rect(centre - widths, y(high), 2 * widths, max(y(low) - y(high), 1.5), "band", rx=2)
         for centre, low, high in zip(across, curve.lower, curve.upper, strict=True)
     ]
     biggest = curve.mass.max()
@@ -339,8 +332,7 @@ def _outcomes(own: EventPerformance, axes: PlotArea, series: int) -> list[Markup
         for place, rows in enumerate(counts.tolist()):
             high = (STRIP - 12) * rows / max(int(counts.max()), 1)
             y, x = middle - high if up else middle, axes.at_x(place / others.size)
-            bar = element("rect", class_=style, x=x, y=y, width=wide - 1, height=high)
-            marks += [bar] if rows else []
+            marks += [rect(x, y, wide - 1, high, style)] if rows else []
     for text, y in ((clipped(own.event, 36), middle - STRIP + 8), ("others", middle + STRIP - 2)):
         marks.append(element("text", text, class_="tick start", x=axes.box[0], y=y))
     return marks

@@ -10,9 +10,10 @@ import numpy as np
 from jaxtyping import Float
 from markupsafe import Markup
 
+from bayesrbf.app.report.drawing import share_bar, stacked
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.performance import unvalidated
-from bayesrbf.app.svg import element, linear, picture
+from bayesrbf.app.svg import element, picture, rect
 from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
 from bayesrbf.table.encode import encode_labels
 
@@ -161,7 +162,15 @@ def show(reading: Reading) -> dict[str, Any]:
     """Missing cells, and of every column its distribution and the share that is missing."""
     return {
         "missingness": missingness(reading),
-        "histograms": [_distribution(c.histogram, c.name) for c in reading.columns],
+        "histograms": [
+            picture(
+                88.0,
+                22.0,
+                f"Distribution of {c.name}",
+                *stacked(c.histogram[None], 88.0, 22.0, ["fill c0"]),
+            )
+            for c in reading.columns
+        ],
         "shares": [share_bar(c.missing, f"{percent(c.missing)} missing") for c in reading.columns],
     }
 
@@ -176,14 +185,13 @@ def missingness(reading: Reading) -> Markup | None:
     n_bands, n_columns = holes.shape
     cell, high, left, top = 18.0, max(4.0, min(14.0, 220 / n_bands)), 74.0, 128.0
     squares = [
-        element(
-            "rect",
-            class_="fill c0",
+        rect(
+            left + cell * j,
+            top + high * i,
+            cell - 1,
+            high - min(1.0, high / 6),
+            "fill c0",
             fill_opacity=float(share),
-            x=left + cell * j,
-            y=top + high * i,
-            width=cell - 1,
-            height=high - min(1.0, high / 6),
         )
         for (i, j), share in np.ndenumerate(holes)
         if share > 0
@@ -198,14 +206,7 @@ def missingness(reading: Reading) -> Markup | None:
     rows = [
         element("text", "row 1", class_="tick end", x=left - 8, y=top + 10),
         element("text", f"row {count(reading.rows)}", class_="tick end", x=left - 8, y=bottom),
-        element(
-            "rect",
-            class_="outline",
-            x=left,
-            y=top,
-            width=cell * n_columns,
-            height=high * n_bands,
-        ),
+        rect(left, top, cell * n_columns, high * n_bands, "outline"),
     ]
     title = (
         f"Missing cells by column and by bands of {reading.band} rows; most in "
@@ -213,35 +214,3 @@ def missingness(reading: Reading) -> Markup | None:
         f"{percent(float(holes.mean(0).max(initial=0)))}"
     )
     return picture(left + cell * n_columns + 80, bottom + 8, title, *squares, *labels, *rows)
-
-
-def _distribution(counts: Float[np.ndarray, " bar"], name: str) -> Markup:
-    """A column's distribution as a picture of the size of a word."""
-    width, height = 88.0, 22.0
-    most = float(counts.max(initial=0)) or 1.0
-    wide = width / max(len(counts), 1)
-    bars = [
-        element(
-            "rect",
-            class_="fill c0",
-            x=i * wide,
-            y=height - height * float(value) / most,
-            width=max(wide - 1, 0.5),
-            height=height * float(value) / most,
-        )
-        for i, value in enumerate(counts)
-        if value > 0
-    ]
-    return picture(width, height, f"Distribution of {name}", *bars)
-
-
-def share_bar(share: float, what: str) -> Markup:
-    """A share as a bar of the size of a word; ``what`` is its text alternative."""
-    width = linear((0.0, 1.0), (0.0, 60.0))(share)
-    return picture(
-        60.0,
-        10.0,
-        what,
-        element("rect", class_="trough", x=0, y=1, width=60, height=8, rx=2),
-        element("rect", class_="fill c0", x=0, y=1, width=width, height=8, rx=2),
-    )

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from sklearn.base import clone
 
 import bayesrbf
-from bayesrbf.answers.stability import Stability
+from bayesrbf import Stability
 from bayesrbf.app.report.drawing import BOX, MOST_POINTS, WIDE_BOX, WIDE_WIDTH, curve, upright
 from bayesrbf.app.report.families import FAMILIES, QUICK_FOLDS, Recipe, refitted_as
 from bayesrbf.app.report.held_out import HeldOutRows

@@ -32,6 +32,7 @@ from rich.progress import (
 )
 from threadpoolctl import threadpool_limits
 
+from bayesrbf import ReadTable, TableError
 from bayesrbf.app.report.collect import Report, collect, phases, sentences
 from bayesrbf.app.report.families import FAMILIES, QUICK_FOLDS, check_method
 from bayesrbf.app.report.held_out import Phase
@@ -73,10 +74,8 @@ from bayesrbf.app.words import (
 from bayesrbf.base.files import write_whole
 from bayesrbf.base.rows import copies_sentence
 from bayesrbf.base.tasks import showing
-from bayesrbf.families.stack.fitting import usual_folds
+from bayesrbf.fit.held_out import usual_folds
 from bayesrbf.fit.reading import units_in
-from bayesrbf.reading.notes import TableError
-from bayesrbf.reading.read import ReadTable
 from bayesrbf.version import __version__
 
 # Estimates how long a run takes, and cuts it down to a time limit.

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
 
 import bayesrbf
 from bayesrbf.app.check import NOVEL_ROW, OPEN_WIDTH
-from bayesrbf.app.explain import ClassAnswer, class_answers
-from bayesrbf.app.serve.interface import cost_matrix
+from bayesrbf.app.explain import ClassAnswer, class_answers, odd_cells, why
+from bayesrbf.app.serve.questions import cost_matrix
 from bayesrbf.app.serve.rows import completed
 from bayesrbf.app.serve.served import RequestError
 from bayesrbf.app.words import between, percent
@@ -284,3 +284,59 @@ def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> A
 def _own(served: ServedModel, label: str) -> object:
     """A class as the model has it."""
     return served.estimator.classes_[served.classes.index(label)]
+
+
+# The parts of the page that answer a case.
+
+
+def label_of(served: ServedModel, form: Mapping[str, str]) -> str:
+    """The class that is explained."""
+    label = form.get("label", "")
+    return label if label in served.classes else served.of_interest
+
+
+def _before(form: Mapping[str, str], classes: Sequence[str]) -> dict[str, float]:
+    """The probabilities that the page shows by now; none where it shows none."""
+    texts = form.get("before", "").split()
+    try:
+        p = [float(text) for text in texts]
+    except ValueError:
+        return {}
+    usable = len(p) == len(classes) and all(0 <= one <= 1 for one in p)
+    return dict(zip(classes, p, strict=True)) if usable else {}
+
+
+def _along(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> Along | None:
+    """The curve along the column that the reader is at; None before one was chosen."""
+    chosen = form.get("column", "")
+    if not (is_short(chosen) and int(chosen) < len(served.fields)):
+        return None
+    return along(served, row, served.fields[int(chosen)], label_of(served, form))
+
+
+def is_short(text: str) -> bool:
+    """Whether a text is a number of few digits."""
+    return len(text) < 10 and text.isascii() and text.isdigit()
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the page: address, place on the page, script and tests follow it."""
+
+    name: str  # Of its address, and of its template part_NAME.html, which has its result so named.
+    of: Callable[[ServedModel, pd.DataFrame, Mapping[str, str]], Any]
+    saved: str = ""  # Its name in the file of a case; empty where that has it otherwise or not.
+
+
+PARTS: Final = (
+    Part("answer", lambda served, row, form: answer_of(served, row, _before(form, served.classes))),
+    Part("decision", lambda served, row, form: decision_of(served, row), "decision"),
+    Part("odd", lambda served, row, form: odd_cells(served.estimator, row, 0)[0], "stands_out"),
+    Part("along", _along),
+    Part(
+        "why", lambda served, row, form: why(served.estimator, row, label_of(served, form)), "why"
+    ),
+    Part("doubt", lambda served, row, form: doubt_of(served, row, label_of(served, form)), "doubt"),
+    Part("next", lambda served, row, form: measurements_of(served, row), "next"),
+)
+"""In the order in which they are asked and shown."""

@@ -13,16 +13,18 @@ from urllib.parse import parse_qsl
 
 import jinja2
 
-from bayesrbf.app import explain, words
+from bayesrbf.app import words
+from bayesrbf.app.explain import of_novelty
 from bayesrbf.app.report.output import VALIDATION, read_figures
 from bayesrbf.app.report.render import environment
 from bayesrbf.app.serve import case, pictures
-from bayesrbf.app.serve.interface import PARAMETERS, QUESTIONS, description, records_of
+from bayesrbf.app.serve.interface import records_of
+from bayesrbf.app.serve.openapi import description
+from bayesrbf.app.serve.questions import QUESTIONS
 from bayesrbf.app.serve.served import (
     HTML,
     JSON,
     NOTHING,
-    PARTS,
     Asked,
     Limits,
     Reply,
@@ -32,8 +34,6 @@ from bayesrbf.app.serve.served import (
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from bayesrbf.app.serve.served import ServedModel
 
 
@@ -47,8 +47,9 @@ def _templates() -> jinja2.Environment:
     """The templates of the desk."""
     templates = environment("bayesrbf.app.serve")
     templates.filters |= {"signed": words.signed, "cell": words.cell_text, "points": _points}
+    templates.filters["novelty"] = of_novelty
     templates.globals |= {"isnan": math.isnan, "picture": pictures, "version": __version__}
-    templates.globals["part_names"] = PARTS
+    templates.globals["part_names"] = [part.name for part in case.PARTS]
     return templates
 
 
@@ -85,7 +86,8 @@ def _json(record: object) -> Reply:
 
 def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     text, address = json.dumps(_example(served), ensure_ascii=False), asked.address.rstrip("/")
-    slots: dict[str, Any] = {"questions": QUESTIONS, "parameters": PARAMETERS, "address": address}
+    options = {option.name: option for one in QUESTIONS.values() for option in one.options}
+    slots: dict[str, Any] = {"questions": QUESTIONS, "options": options, "address": address}
     return _html("api.html", served=served, example=text, **slots)
 
 
@@ -105,17 +107,12 @@ def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         sentence = "This server does not show training rows; type what is known of a case."
         return _case(served, {}, sentences=[sentence], status=422)
     n_rows = len(served.cells)
-    if not (_is_short(given) and 1 <= int(given) <= n_rows):
+    if not (case.is_short(given) and 1 <= int(given) <= n_rows):
         sentence = f"A row is a number from 1 to {n_rows}; received {given[:20]!r}."
         return _case(served, {}, sentences=[sentence], status=422)
     place = int(given) - 1
     form = case.form_of(served, place)
     return _filled(served, form, _training_row(served, place))
-
-
-def _is_short(text: str) -> bool:
-    """Whether a text is a number of few digits."""
-    return len(text) < 10 and text.isascii() and text.isdigit()
 
 
 def _training_row(served: ServedModel, place: int) -> dict[str, object]:
@@ -144,7 +141,7 @@ def _filled(served: ServedModel, form: Mapping[str, str], training_row: object) 
         row = case.row_of(served, form)
     except RequestError as error:
         return _case(served, form, sentences=error.problems, status=error.status)
-    parts = {part: _PARTS[part](served, row, form) for part in PARTS}
+    parts = {part.name: part.of(served, row, form) for part in case.PARTS}
     tally = _tally(parts["answer"])
     return _case(served, form, parts=parts, training_row=training_row, tally=tally)
 
@@ -160,19 +157,19 @@ def _case(
 ) -> Reply:
     """The page of a case."""
     slots = {"form": form, "sentences": sentences, "filled": training_row, "is_asked": bool(parts)}
-    label = _label(served, form)
+    label = case.label_of(served, form)
     return _html("case.html", status, tally, served=served, label=label, **slots, **parts)
 
 
-def _part(name: str) -> Page:
+def _part(part: case.Part) -> Page:
     """One part of the page."""
 
     def page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         form = _form(asked)
-        part = _PARTS[name](served, case.row_of(served, form), form)
-        tally = _tally(part) if name == "answer" else NOTHING
-        label = _label(served, form)
-        return _html(f"part_{name}.html", 200, tally, served=served, label=label, **{name: part})
+        told = part.of(served, case.row_of(served, form), form)
+        tally = _tally(told) if isinstance(told, case.CaseAnswer) else NOTHING
+        slots = {"label": case.label_of(served, form), part.name: told}
+        return _html(f"part_{part.name}.html", 200, tally, served=served, **slots)
 
     return page
 
@@ -195,43 +192,6 @@ def _form(asked: Asked) -> dict[str, str]:
         raise RequestError(422, "The body is no form in UTF-8.") from None
 
 
-def _label(served: ServedModel, form: Mapping[str, str]) -> str:
-    """The class that is explained."""
-    label = form.get("label", "")
-    return label if label in served.classes else served.of_interest
-
-
-def _before(form: Mapping[str, str], classes: Sequence[str]) -> dict[str, float]:
-    """The probabilities that the page shows by now; none where it shows none."""
-    texts = form.get("before", "").split()
-    try:
-        p = [float(text) for text in texts]
-    except ValueError:
-        return {}
-    usable = len(p) == len(classes) and all(0 <= one <= 1 for one in p)
-    return dict(zip(classes, p, strict=True)) if usable else {}
-
-
-def _along(served: ServedModel, row: pd.DataFrame, form: Mapping[str, str]) -> case.Along | None:
-    """The curve along the column that the reader is at; None before one was chosen."""
-    chosen = form.get("column", "")
-    if not (_is_short(chosen) and int(chosen) < len(served.fields)):
-        return None
-    return case.along(served, row, served.fields[int(chosen)], _label(served, form))
-
-
-_PARTS: Final[dict[str, Callable[[ServedModel, pd.DataFrame, Mapping[str, str]], Any]]] = {
-    "answer": lambda served, row, form: case.answer_of(served, row, _before(form, served.classes)),
-    "decision": lambda served, row, form: case.decision_of(served, row),
-    "odd": lambda served, row, form: explain.odd_cells(served.estimator, row, 0)[0],
-    "along": _along,
-    "why": lambda served, row, form: explain.why(served.estimator, row, _label(served, form)),
-    "doubt": lambda served, row, form: case.doubt_of(served, row, _label(served, form)),
-    "next": lambda served, row, form: case.measurements_of(served, row),
-}
-"""Function of each part of the page; the template has its result by the name of the part."""
-
-
 def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
     """The case as JSON: its cells, and all that the model says of it."""
     form = _form(asked)
@@ -244,11 +204,7 @@ def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         "classes": [moved.answer for moved in answer.classes],
         "prob": served.focus.level,
         "novelty": answer.novelty,
-        "decision": case.decision_of(served, row),
-        "why": explain.why(served.estimator, row, _label(served, form)),
-        "stands_out": explain.odd_cells(served.estimator, row, 0)[0],
-        "doubt": case.doubt_of(served, row, _label(served, form)),
-        "next": case.measurements_of(served, row),
+        **{part.saved: part.of(served, row, form) for part in case.PARTS if part.saved},
     }
     return replace(_json(record), headers=AS_FILE, tally=_tally(answer))
 
@@ -279,6 +235,6 @@ PAGES: Final[dict[str, Page]] = {
     "api": _api,
     "openapi": lambda served, asked, limits: _json(description(served, limits, _example(served))),
     "model": _model,
-    **{f"part-{name}": _part(name) for name in PARTS},
+    **{f"part-{part.name}": _part(part) for part in case.PARTS},
 }
 """Pages by the names of their tasks."""

@@ -12,12 +12,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from bayesrbf.app.predict import complete_cells
+from bayesrbf import TableError
+from bayesrbf.app.predict import complete_cells, warn_of_extra
 from bayesrbf.app.serve.served import CSV, JSON, PARQUET, RequestError, ServedModel
 from bayesrbf.app.words import clipped, listing
 from bayesrbf.base.artefact import strict_json
 from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable, opened_parquet, raw_content
-from bayesrbf.reading.notes import TableError
 from bayesrbf.reading.noticing import KnownLevels
 
 MOST_DEPTH: Final = 4
@@ -58,6 +58,8 @@ def rows_of(served: ServedModel, body: bytes, media_type: str, most_rows: int) -
         raise RequestError(422, f"The body is not what its content type {media_type} says.")
     raw = _read(lambda: _table(body, media_type, most_rows))
     check_number(len(raw.lines), most_rows)
+    header = [column.name for column in raw.columns]
+    warn_of_extra(served.estimator, header, TABLE.capitalize(), served.options)
     return completed(served, raw, TABLE)
 
 

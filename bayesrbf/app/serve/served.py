@@ -15,7 +15,8 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
-from bayesrbf.answers.performance import Performance, performance_of
+from bayesrbf import Performance, load
+from bayesrbf.answers.performance import performance_of
 from bayesrbf.app.check import training_cells
 from bayesrbf.app.predict import refuse_kinds
 from bayesrbf.app.report.costs import (
@@ -29,7 +30,6 @@ from bayesrbf.app.report.output import (
     read_predictions,
 )
 from bayesrbf.app.words import cell, decimals_of
-from bayesrbf.families.estimator import load
 from bayesrbf.table.kinds import Kind
 from bayesrbf.version import __version__
 
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 # What is served, where, and how much of it one request may take.
 
 
-PARTS: Final = ("answer", "decision", "odd", "along", "why", "doubt", "next")
-"""Parts of the page that answer a case, in the order in which they are asked and shown."""
 JSON: Final = "application/json"
 CSV: Final = "text/csv"
 PARQUET: Final = "application/vnd.apache.parquet"

@@ -35,11 +35,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bayesrbf.app.serve.interface import QUESTIONS
+from bayesrbf.app.serve.case import PARTS
+from bayesrbf.app.serve.questions import QUESTIONS
 from bayesrbf.app.serve.served import (
     HTML,
     JSON,
-    PARTS,
     Access,
     Asked,
     Limits,
@@ -356,13 +356,14 @@ def _watch(server: int) -> None:
 def perform(asked: Asked, limits: Limits) -> Reply:
     """Answer one request; what is wrong with it is an answer, too."""
     from bayesrbf.app.serve import page as pages
+    from bayesrbf.app.serve.interface import reply_to
 
     served = _models[asked.model]
     is_page = asked.task not in (*QUESTIONS, "model")
     refuse = pages.refusal if is_page else pages.problems
     try:
         if asked.task in QUESTIONS:
-            return _interface(served, asked, limits)
+            return reply_to(served, asked, limits)
         page: Callable[[ServedModel, Asked, Limits], Reply] = pages.PAGES[asked.task]
         return page(served, asked, limits)
     except RequestError as error:
@@ -377,26 +378,6 @@ def perform(asked: Asked, limits: Limits) -> Reply:
         place = extract_tb(error.__traceback__)[-1]
         print(f"{type(error).__name__} at {place.filename}:{place.lineno}", file=sys.stderr)
         return refuse(500, ["The server failed to answer this; its log says where."])
-
-
-def _interface(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-    """An answer of the interface."""
-    from bayesrbf.app.serve.interface import Options, answer, content_of, warned
-    from bayesrbf.app.serve.rows import rows_of
-
-    media_type = asked.media_type or JSON
-    try:
-        options = Options.of(asked.query, served, asked.task)
-    except RequestError as error:
-        try:  # what else is wrong is said, too
-            rows_of(served, asked.body, media_type, limits.rows)
-        except RequestError as other:
-            raise RequestError(other.status, *error.problems, *other.problems) from None
-        raise
-    rows = rows_of(served, asked.body, media_type, limits.rows)
-    answered = answer(served, asked.task, rows, options, limits.seconds)
-    content, headers = content_of(served, answered, media_type), warned(answered)
-    return Reply(content, media_type, headers=headers, tally=answered.tally)
 
 
 # Processes that answer requests: how many may wait, how long one may take, what if one dies.
@@ -518,7 +499,7 @@ def application(
         at, model = folder.prefix, folder.name
         routes += [Route(at + path, asks(model, task)) for path, task in GETS.items()]
         posts = {"/": "answered", "/case.json": "export"}
-        posts |= {f"/parts/{part}": f"part-{part}" for part in PARTS}
+        posts |= {f"/parts/{part.name}": f"part-{part.name}" for part in PARTS}
         posts |= {f"/api/{question}": question for question in QUESTIONS}
         routes += [
             Route(at + path, asks(model, task), methods=["POST"]) for path, task in posts.items()

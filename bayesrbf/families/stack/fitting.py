@@ -31,15 +31,11 @@ from bayesrbf.fit.held_out import (
     NumberedFold,
     numbered_folds,
     split_rows,
+    usual_folds,
     warn_nothing_held_out,
 )
 from bayesrbf.fit.table import TrainingTable
 
-MANY_ROWS: Final = 2500.0
-"""Weight of the labelled rows from which they are held out in fewer folds."""
-FOLDS, FEWER = 5, 3
-"""On ten tables of at most 150 rows, complete and with holes, ten folds were no better. Of many
-rows two thirds are enough for members that are weighed against each other."""
 DEALT_TWICE: Final = 200.0
 """Weight of the labelled rows up to which they are dealt to folds twice. On 11 tables of 100 rows
 another seed then moves a probability by a quarter less, and the log loss is .005 better."""
@@ -123,11 +119,6 @@ def with_missingness(
         named = message_on_columns(training.rows, columns, training.class_labels.tolist())
         message = f"Which cells are missing tells of the label ({found}): {named}."
     return replace(model, missingness=missingness, message=message)
-
-
-def usual_folds(n_labelled: float) -> int:
-    """Number of folds where the user gave none, by the number of labelled units."""
-    return FEWER if n_labelled > MANY_ROWS else FOLDS
 
 
 def pool_splits(

@@ -172,7 +172,7 @@ def disputed_share(log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "
 
 def require_comparable(fit: AnyFit) -> None:
     """ValueError where other kinds of models cannot be fitted to the rows of a fit."""
-    if not comparable(fit):
+    if not fit.doubtable:
         raise ValueError(
             f"{fit.table.owner}.refine(model_doubt='pool') takes mixtures, RBF, kernel and sparse "
             "networks of real and categorical columns, whose missing cells tell nothing and whose "
@@ -201,9 +201,3 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
     splits = None if isinstance(cv, Integral) else cv  # a number of folds is the classifier's own
     seen, pool, _ = fit_stack(training, settings, splits, n_jobs)
     return ModelDoubt(pool, seen.copies)
-
-
-def comparable(fit: AnyFit) -> bool:
-    """Whether other kinds of models can be fitted to the rows of a fit."""
-    single = fit.table.rows.labels.max() < fit.table.class_labels.size
-    return fit.model.doubtable and single and not fit.table.read_columns.masked

@@ -105,7 +105,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         moves=Moves(
             contributions=(Contribution(text, 0.3, 0.2), Contribution("other", 0.2, 0.1)),
             effects=(
-                Effect(text, (), np.linspace(0, 1, 4), np.full(4, 0.25), p[:4]),
+                Effect(text, (), np.linspace(0, 1, 4), np.full(4, 0.25), p[:4], (text, text)),
                 Effect(text, (text, "b"), np.arange(2.0), np.full(2, 0.5), p[:2]),
             ),
             base=flat[0],

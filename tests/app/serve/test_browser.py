@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesrbf import HybridMixtureClassifier
 from bayesrbf.app.report.output import PREDICTIONS
 from bayesrbf.app.words import percent
 from bayesrbf.base.table_options import TableOptions
@@ -250,6 +251,26 @@ def test_pages_are_read_on_narrow_screens_by_day_and_night(
             assert len(texts) > 10
             faint = [text for text, ink, ground in texts if contrast(ink, ground) < 4.5]
             assert faint == [], path
+
+
+@pytest.mark.slow
+def test_a_column_among_many_is_found_by_its_name(tmp_path: Path, opened: Browser) -> None:
+    """Other fields step aside and stay cells of the case; what their cells add is one sum."""
+    cells = np.random.default_rng(0).normal(size=(60, 30))
+    table = pd.DataFrame(cells, columns=[f"Marker {place}" for place in range(30)])
+    diagonal = HybridMixtureClassifier(covariance_type="diag", random_state=0)
+    write_desk(
+        tmp_path, table.assign(outcome=np.where(cells[:, 0] > 0, "ill <b>", "well")), diagonal
+    )
+    with served(tmp_path) as desk, visiting(opened, f"{desk}?row=1") as visit:
+        page = visit.answered()
+        before, asked = page.inner_text("#parts"), len(visit.asked)
+        assert "10 other cells together" in before
+        page.fill("#find input", "marker 17")
+        assert page.locator(".field:visible").count() == 1
+        assert (visit.answered().inner_text("#parts"), len(visit.asked)) == (before, asked)
+        page.emulate_media(media="print")
+        assert page.locator(".field:visible").count() == 30
 
 
 def test_the_answer_stays_in_sight_on_a_narrow_screen(desk: str, opened: Browser) -> None:

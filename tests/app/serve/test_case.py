@@ -22,7 +22,7 @@ from bayesrbf.app.explain import ClassAnswer
 from bayesrbf.app.predict import read_labelled
 from bayesrbf.app.report.options import OPTIONS, Purpose, options_content, read_options
 from bayesrbf.app.serve import case
-from bayesrbf.app.serve.served import PARTS, ModelFolder, RequestError, ServedModel
+from bayesrbf.app.serve.served import ModelFolder, RequestError, ServedModel
 from bayesrbf.app.words import number, percent
 from bayesrbf.base import names
 from bayesrbf.base.table_options import TableOptions
@@ -178,7 +178,7 @@ def test_without_javascript_the_page_has_every_part() -> None:
     for words in ("How probable", "What to do", "Along age", "Why", "measure next", "looks wrong"):
         assert words in text
     assert 'value="61,5"' in text
-    assert {f'id="part-{part}"' in text for part in PARTS} == {True}
+    assert {f'id="part-{part.name}"' in text for part in case.PARTS} == {True}
 
 
 def test_an_empty_case_is_answered() -> None:

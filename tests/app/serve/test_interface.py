@@ -17,7 +17,7 @@ import pytest
 
 from bayesrbf import HybridMixtureClassifier, read_table
 from bayesrbf.app.serve import interface, rows
-from bayesrbf.app.serve.interface import QUESTIONS
+from bayesrbf.app.serve.questions import QUESTIONS, Question
 from bayesrbf.app.serve.served import CSV, JSON, PARQUET, Limits, ModelFolder, ServedModel
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.table.encode import encode
@@ -137,11 +137,31 @@ def test_a_number_means_the_same_beside_whatever_text() -> None:
         assert value == (pytest.approx(beside[name]) if isinstance(value, float) else beside[name])
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_every_question_has_the_answer_of_its_method(question: str, model: Any) -> None:
-    given = NEW.copy()
+SAID = {"prob": "0.8", "costs": json.dumps(COSTS), "refer": "0.3"}
+"""A text for every option of a question."""
+
+
+@pytest.mark.parametrize("asked", QUESTIONS.values(), ids=QUESTIONS)
+def test_every_answer_has_the_shape_that_is_described(asked: Question) -> None:
+    query = {option.name: SAID[option.name] for option in asked.options}
+    lines = answers(ask(asked.name, rows_of(NEW.assign(ward=None)), **query))
+    described = json.loads(ask("openapi").content)["paths"][f"/{asked.name}"]["post"]
+    assert [one["name"] for one in described["parameters"]] == [*query]
+    content = described["responses"]["200"]["content"][JSON]["schema"]
+    columns = content["properties"]["answers"]["items"]["properties"]
+    types = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
+    for line in lines:
+        assert line.keys() == columns.keys()
+        for name, cell in line.items():
+            expected = columns[name]["type"]
+            assert types[type(cell)] in expected or (type(cell) is int and "number" in expected)
+
+
+@pytest.mark.parametrize("asked", QUESTIONS.values(), ids=QUESTIONS)
+def test_every_question_has_the_answer_of_its_method(asked: Question, model: Any) -> None:
+    question, given = asked.name, NEW.copy()
     given.loc[:2, "ward"] = None
-    query = {"costs": json.dumps(COSTS)} if "costs" in QUESTIONS[question].options else {}
+    query = {option.name: SAID["costs"] for option in asked.options if option.name == "costs"}
     lines = answers(ask(question, rows_of(given), **query))
     if question == "predict":
         return
@@ -275,6 +295,9 @@ def test_what_the_estimator_warns_of_comes_along_in_every_form() -> None:
     reply = ask("predict", odd.to_csv(index=False).encode(), CSV)
     assert json.loads(reply.headers["Bayesrbf-Warnings"])[0] == sentences[0][:300]
     assert not ask("predict", rows_of(NEW)).headers
+    more = NEW.assign(outcome="well", more=1).to_csv(index=False).encode()
+    (sentence,) = json.loads(ask("predict", more, CSV).headers["Bayesrbf-Warnings"])
+    assert sentence.startswith("The table has columns that were not there at fit ('more')")
     pounds = TABLE.drop(columns="outcome").iloc[:40].assign(dose=lambda rows: 1000 * rows["dose"])
     reply = json.loads(ask("predict", rows_of(pounds)).content)
     assert any("dose" in one and "too large" in one for one in reply["warnings"])

@@ -139,6 +139,19 @@ form.addEventListener("submit", (event) => {
 });
 window.addEventListener("hashchange", () => location.reload());
 
+// Fields of a long form are found by the names of their columns.
+const find = document.getElementById("find");
+const fields = [...form.querySelectorAll(".field")];
+find.hidden = fields.length < 20;
+find.firstElementChild.addEventListener("input", (event) => {
+  event.stopPropagation(); // no cell has changed
+  const part = event.target.value.trim().toLowerCase();
+  for (const one of fields) {
+    const name = one.firstElementChild.textContent.toLowerCase();
+    one.classList.toggle("elsewhere", !name.includes(part));
+  }
+});
+
 const [print, copy] = ["print", "copy"].map((id) => document.getElementById(id));
 print.hidden = false;
 print.addEventListener("click", () => window.print());
