@@ -120,7 +120,7 @@ class PoolOfRows:
         return keeping(log_p, log_pool(even, members), self.offsets)
 
 
-# The fit: temperatures of the members, then the weights, then temperature and prior exponent of the pool.
+# The fit: temperatures of the members, then the weights, then its temperature and prior exponent.
 
 
 @stored
@@ -188,7 +188,7 @@ def fit_pool(
     weights: Float[np.ndarray, " obs"],
     log_shares: Float[np.ndarray, " label"] | None,
 ) -> Pool:
-    """Temperature of every member, then the weights, then temperature and prior exponent of the pool.
+    """Temperature of every member, then the weights, then its temperature and prior exponent.
 
     Each step is at its own mode given those before it. All at once, held-out rows
     would be fitted once more by every member's temperature: on small tables the pool
@@ -278,7 +278,7 @@ class StackLogPosterior(LogPosterior):
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Weights and log temperatures of the members, log temperature and prior exponent of the pool."""
+        """Weights of the members, log temperatures, and the prior exponent of the pool."""
         member = (names.MEMBER,), (self.n_members,)
         if not self._by_fraction:
             return (
