@@ -95,8 +95,8 @@ def declare_stack(
     lead: tuple[str, ...] = ()
     knots = prior.knots
     if masked is not None:
-        lead = (names.HIDDEN_SHARE,)
-        coords |= {names.HIDDEN_SHARE: list(knots)}
+        lead = (names.MISSING_FRACTION,)
+        coords |= {names.MISSING_FRACTION: list(knots)}
     with pm.Model(coords=coords) as model:
         sd = np.float64(prior.sd)
         parameters = np.full(

@@ -44,8 +44,8 @@ OUTPUT: Final = "output"  # Rows of output weights: one a class, or one for two 
 MEMBER: Final = "member"  # Members of a stack.
 LOG_TEMPERATURE: Final = "log_temperature"
 MEMBER_LOG_TEMPERATURES: Final = "member_log_temperatures"
-HIDDEN_SHARE: Final = "hidden_share"  # Shares of hidden cells at which a calibration is declared.
-COPIES: Final = "copies"  # Labels given copies of the rows with more cells hidden.
+MISSING_FRACTION: Final = "missing_fraction"  # Knots at which a calibration is declared.
+COPIES: Final = "copies"  # Labels given copies of the rows with more cells masked.
 PRIOR_EXPONENT: Final = "prior_exponent"  # Exponent of the class shares.
 
 COEFFICIENT: Final = "coefficient"  # Weights of a sparse discriminative mixture that are not zero.

@@ -23,7 +23,7 @@ from bayesrbf.base.arrays import (
     mean_and_error,
     shorter_step,
 )
-from bayesrbf.base.hidden_share import hats
+from bayesrbf.base.missing_fraction import hats
 from bayesrbf.base.priors import POOL_PRIOR
 
 # Fits to out-of-fold predictions: temperatures, scales of noise, and slopes of calibration.
@@ -184,7 +184,7 @@ def evidence_of_missing_fraction(
     log_p: Float[np.ndarray, "obs label"],
     labels: Labels,
     weights: Weights,
-    hidden: Float[np.ndarray, " obs"],
+    missing_fraction: Float[np.ndarray, " obs"],
     log_shares: Float[np.ndarray, " label"],
 ) -> Float[np.ndarray, " obs"]:
     r"""How much more probable the share of missing cells makes the labels of rows held out.
@@ -200,7 +200,7 @@ def evidence_of_missing_fraction(
     Temperatures t keep apart how sure members are where more is known.
     """
     evidence = np.maximum(log_p, LEAST_LOG_SCORE) - log_shares
-    n_classes, near = log_shares.size, hats(hidden)
+    n_classes, near = log_shares.size, hats(missing_fraction)
     own = np.arange(n_classes) == labels[:, None]
     basis = np.column_stack([near, np.ones(len(near))])
     precision = POOL_PRIOR.sd**-2

@@ -65,8 +65,8 @@ class Seen(Protocol):
         """The rows."""
 
     @property
-    def hidden(self) -> Float[np.ndarray, " obs"]:
-        """Share of the cells of every row that are missing."""
+    def missing_fraction(self) -> Float[np.ndarray, " obs"]:
+        """Missing fraction of every row."""
 
     def state(self, draws: Draws | None) -> State:
         """What the model says under some draws; None: at its fitted point."""
@@ -123,7 +123,7 @@ class Source:
     """Prepares rows."""
     point: Callable[[Observations], Float[np.ndarray, "obs label"]]
     """Class log probabilities at the fitted point, up to a constant a row."""
-    hidden_share: Callable[[Observations], np.ndarray]
+    missing_fraction: Callable[[Observations], np.ndarray]
 
     def on(self, rows: Observations) -> SeenByModel:
         """Look at some rows."""
@@ -138,9 +138,9 @@ class SeenByModel:
     rows: Observations
 
     @cached_property
-    def hidden(self) -> Float[np.ndarray, " obs"]:
-        """Share of the cells of every row that are missing."""
-        share: np.ndarray = self.source.hidden_share(self.rows)
+    def missing_fraction(self) -> Float[np.ndarray, " obs"]:
+        """Missing fraction of every row."""
+        share: np.ndarray = self.source.missing_fraction(self.rows)
         return share
 
     @cached_property

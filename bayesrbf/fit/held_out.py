@@ -13,7 +13,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 
 from bayesrbf import table
 from bayesrbf.base.arrays import class_shares, log_scores, single_digits
-from bayesrbf.base.hidden_share import knot_weights, missing_share
+from bayesrbf.base.missing_fraction import knot_weights, missing_fraction_of
 from bayesrbf.base.records import MOST_LOG, Requirements, stored, within
 from bayesrbf.base.rows import (
     Observations,
@@ -311,7 +311,7 @@ def numbered_folds(
 
 
 STRATA: Final = 3
-"""Copies whose share of hidden cells is drawn from a third of the way from none to all; one more
+"""Copies whose missing fraction is drawn from a third of the way from none to all; one more
 copy keeps a single cell."""
 COPIES: Final = 2500.0
 """Copies of all labelled rows together that are enough: of many rows each has fewer, of any kind,
@@ -330,7 +330,7 @@ class Masking:
     """Copies of a row; where they are fewer than there are kinds, each is of another kind."""
 
     def versions(self, fold: int, train: Observations, test: Observations) -> list[Observations]:
-        """Held-out rows of a fold as they are, followed by copies with cells hidden.
+        """Held-out rows of a fold as they are, followed by copies with cells masked.
 
         Cells are drawn in the canonical order of the training rows' columns: the order in which a
         user's table has them changes nothing.
@@ -350,7 +350,7 @@ class Masking:
     ) -> Float[np.ndarray, "obs version"]:
         """Missing fraction of the rows in all versions."""
         of = self.columns.column_of
-        return np.stack([missing_share(rows, of) for rows in versions], axis=1)
+        return np.stack([missing_fraction_of(rows, of) for rows in versions], axis=1)
 
 
 def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) -> Masking | None:
@@ -497,7 +497,7 @@ class HeldOut:
         )
 
     @property
-    def hidden(self) -> Float[np.ndarray, " obs"]:
+    def missing_fraction(self) -> Float[np.ndarray, " obs"]:
         """Missing fraction of the rows as they are; 0 where no cells were masked."""
         fractions = self.missing_fractions
         return np.zeros(self.labels.size) if fractions is None else fractions[:, 0]
@@ -508,13 +508,13 @@ class HeldOut:
 
         Rows of each class weigh together what they weighed before: the weights move no class share.
         """
-        if self.log_shares is None or not self.hidden.any():
+        if self.log_shares is None or not self.missing_fraction.any():
             return self.weights
         log_p = log_softmax(self.values, axis=-1)
         log_p = log_p.reshape(len(log_p), -1, log_p.shape[-1])
         mean = logsumexp(log_p, axis=1, b=1 / log_p.shape[1])
         evidence = evidence_of_missing_fraction(
-            mean, self.labels, self.weights, self.hidden, self.log_shares
+            mean, self.labels, self.weights, self.missing_fraction, self.log_shares
         )
         weights = self.weights / evidence
         before, after = (np.bincount(self.labels, some) for some in (self.weights, weights))
@@ -604,7 +604,7 @@ def hold_out(
     """Fit to the training rows of every fold and predict its held-out rows; None if there are none.
 
     ``n_jobs`` processes share the folds; :func:`numbered_folds` has the classes that they need.
-    With ``masking`` the rows are predicted with cells hidden, too.
+    With ``masking`` the rows are predicted with cells masked, too.
     """
     folds = numbered_folds(splits, classes, required)
 
@@ -626,7 +626,7 @@ def hold_out_folds(
 ) -> HeldOut | None:
     """Predictions for the rows held out in all folds, fold after fold; None without folds.
 
-    ``answer`` has the rows of a fold as they are and then with more and more cells hidden, and an
+    ``answer`` has the rows of a fold as they are and then with more and more cells masked, and an
     entry for every row of each of these versions. ``n_jobs`` processes share the folds.
     """
     if not folds:

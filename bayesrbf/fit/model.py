@@ -220,7 +220,7 @@ class FittedModel(ABC):
         rows: Observations,
         draws: Draws | None,
         temperature: float,
-        hidden_share: Callable[[Observations], np.ndarray],
+        missing_fraction: Callable[[Observations], np.ndarray],
     ) -> AnySource:
         """What the way of a class probability starts from; without draws, of one: the point."""
 
@@ -232,7 +232,7 @@ class FittedModel(ABC):
             theta,
             lambda new: self.predictor(log_posterior(), new, temperature),
             lambda new: self.class_log_joint(new, temperature),
-            hidden_share,
+            missing_fraction,
         )
 
     def replicates(

@@ -13,7 +13,7 @@ from scipy.stats.qmc import Halton
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import keeping, log_softmax
-from bayesrbf.base.hidden_share import powers, recalibrated
+from bayesrbf.base.missing_fraction import powers, recalibrated
 from bayesrbf.base.records import MOST_LOG, Requirements, scales, stored, within
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.calibration import tempered
@@ -62,7 +62,7 @@ class Calibration(Stage):
         def step(state: State, point: State, draws: Draws | None) -> State:
             log_p = tempered(state.log_p, self.temperature)
             if self.log_shares is not None:
-                log_p = recalibrated(log_p, *self.powers(seen.hidden), self.log_shares)
+                log_p = recalibrated(log_p, *self.powers(seen.missing_fraction), self.log_shares)
             return replace(state, log_p=keeping(log_p, state.log_p, self.offsets))
 
         return step
@@ -140,7 +140,7 @@ class ClassShares(Stage):
         def step(state: State, point: State, draws: Draws | None) -> State:
             if draws is None:
                 return state
-            _, prior_exponent = self.calibration.powers(seen.hidden)
+            _, prior_exponent = self.calibration.powers(seen.missing_fraction)
             moved = state.log_p + prior_exponent[:, None] * self.moves[draws][:, None]
             return replace(state, log_p=log_softmax(moved, axis=-1))
 

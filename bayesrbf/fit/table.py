@@ -12,8 +12,8 @@ from jaxtyping import Float, Int, Shaped
 from sklearn.base import BaseEstimator
 
 from bayesrbf import table
-from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.missing_fraction import missing_fraction_of
 from bayesrbf.base.priors import Trace
 from bayesrbf.base.records import (
     Requirements,
@@ -459,11 +459,11 @@ class FittedTable[M: FittedModel, D]:
             return np.full(rows.n_obs, np.nan)
         return self.model.familiarity(rows)
 
-    def hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+    def missing_fraction(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Share of the cells of every row that are missing; 0 where rows are compared whole."""
         if rows.whole is not None:
             return np.zeros(rows.n_obs)
-        return missing_share(rows, self.columns.column_of)
+        return missing_fraction_of(rows, self.columns.column_of)
 
     def class_log_probabilities(
         self, rows: Observations, draws: int | None = None
@@ -490,7 +490,7 @@ class FittedTable[M: FittedModel, D]:
             self.rows,
             self.draws,
             self.calibration.temperature,
-            self.hidden_share,
+            self.missing_fraction,
         )
         numbers = np.arange(np.prod(source.shape)).reshape(source.shape)
         drawn = self.draws is not None

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bayesrbf.base.hidden_share import missing_share
+from bayesrbf.base.missing_fraction import missing_fraction_of
 from bayesrbf.table.columns import learn_columns
 from bayesrbf.table.encode import encode, hide, observed_cells, replaced, with_column
 
@@ -38,7 +38,7 @@ def test_the_share_of_missing_cells_counts_columns(missingness: str) -> None:
     for mask in hidden:
         rows = hide(encode(X, columns), mask, columns)
         expected = 1 - observed_cells(rows, columns).mean(axis=1)
-        np.testing.assert_allclose(missing_share(rows, columns.column_of), expected)
+        np.testing.assert_allclose(missing_fraction_of(rows, columns.column_of), expected)
 
 
 def test_a_mask_goes_with_its_cell_and_with_no_other() -> None:

@@ -219,8 +219,8 @@ def test_a_stack_counts_missing_columns_of_new_rows_as_at_the_fit(tmp_path: Path
     for one in (stack, bayesrbf.load(tmp_path / "model")):
         rows = encode(X, one.columns_)
         expected = X.isna().mean(axis=1)
-        np.testing.assert_allclose(one.model_.hidden_share(rows), expected)
-        np.testing.assert_allclose(one.fitted_.hidden_share(rows), expected)
+        np.testing.assert_allclose(one.model_.missing_fraction(rows), expected)
+        np.testing.assert_allclose(one.fitted_.missing_fraction(rows), expected)
 
 
 def test_no_file_outside_the_table_asks_for_a_kind_by_its_name() -> None:

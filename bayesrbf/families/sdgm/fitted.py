@@ -417,17 +417,17 @@ class FittedSDGM(FittedModel):
         rows: Observations,
         draws: Draws | None,
         temperature: float,
-        hidden_share: Callable[[Observations], np.ndarray],
+        missing_fraction: Callable[[Observations], np.ndarray],
     ) -> AnySource:
         """The draws, or those of the Laplace posterior of the fit."""
         if draws is not None or not self.averages:
-            return super().chain_source(log_posterior, rows, draws, temperature, hidden_share)
+            return super().chain_source(log_posterior, rows, draws, temperature, missing_fraction)
         return Source(
             (REPLICATES, DRAWS),
             cache(lambda: replicated_draws(self.averaged_modes)),
             self.modes_predictor(rows, temperature),
             lambda new: self.class_log_joint(new, temperature),
-            hidden_share,
+            missing_fraction,
         )
 
     def modes_predictor(

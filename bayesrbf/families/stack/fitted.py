@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float, Int
 
 from bayesrbf.base import names
 from bayesrbf.base.arrays import log_loss
-from bayesrbf.base.hidden_share import missing_share
 from bayesrbf.base.log_posterior import OneByOne
+from bayesrbf.base.missing_fraction import missing_fraction_of
 from bayesrbf.base.priors import POOL_PRIOR, ClassPrediction, MixturePrior
 from bayesrbf.base.records import Requirements, stored, within
 from bayesrbf.base.rows import (
@@ -84,7 +84,7 @@ class FittedStack(FittedModel):
     names: tuple[str, ...]
     """Names of the members."""
     emptier: tuple[Pool, ...]
-    """Pools of rows with more and more cells hidden: at the knots after the first."""
+    """Pools of rows with more and more cells masked: at the knots after the first."""
     prior: MixturePrior
     """Declared prior of the mixtures."""
     missingness: Missingness | None = None
@@ -106,10 +106,12 @@ class FittedStack(FittedModel):
         """Number of rows held out."""
         return int(self.held.labels.size)
 
-    def hidden_share(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """Share of the columns of every row that are missing."""
+    def missing_fraction(self, rows: Observations) -> Float[np.ndarray, " obs"]:
+        """Missing fraction of every row: the share of its columns without a cell."""
         n_cells = rows.real.shape[1] + rows.codes.shape[1]
-        return missing_share(rows, np.arange(n_cells) if self.column_of is None else self.column_of)
+        return missing_fraction_of(
+            rows, np.arange(n_cells) if self.column_of is None else self.column_of
+        )
 
     def labelled(self, rows: Observations) -> Bool[np.ndarray, " scored"]:
         """True: rows without a label are not held out."""
@@ -149,17 +151,22 @@ class FittedStack(FittedModel):
         return patterns.familiarity(patterns.indicators(rows))
 
     def pooled(
-        self, values: Float[np.ndarray, "row member label"], hidden: Float[np.ndarray, " row"]
+        self,
+        values: Float[np.ndarray, "row member label"],
+        missing_fraction: Float[np.ndarray, " row"],
     ) -> Float[np.ndarray, "row label"]:
         """Class log probabilities of the fitted pool, from what members say of rows."""
-        return self.scaled(self.pool_posterior.pooled(values, hidden, self.fitted_point), hidden)
+        return self.scaled(
+            self.pool_posterior.pooled(values, missing_fraction, self.fitted_point),
+            missing_fraction,
+        )
 
     def scaled(
-        self, log_q: Float[np.ndarray, "row label"], hidden: Float[np.ndarray, " row"]
+        self, log_q: Float[np.ndarray, "row label"], missing_fraction: Float[np.ndarray, " row"]
     ) -> Float[np.ndarray, "row label"]:
         """Class log probabilities after the matrix scaling, from those of the pool before it."""
         scaling = self.matrix_scaling
-        return log_q if scaling is None else scaling.scaled(log_q, hidden)
+        return log_q if scaling is None else scaling.scaled(log_q, missing_fraction)
 
     def chain_source(
         self,
@@ -167,7 +174,7 @@ class FittedStack(FittedModel):
         rows: Observations,
         draws: Draws | None,
         temperature: float,
-        hidden_share: Callable[[Observations], np.ndarray],
+        missing_fraction: Callable[[Observations], np.ndarray],
     ) -> PoolSource:
         """What the way of a class probability starts from: the pool at its fitted point."""
         return PoolSource(self, (1, 1) if draws is None else draws.theta.shape[:2])
@@ -192,7 +199,7 @@ class FittedStack(FittedModel):
     def with_matrix_scaling(self) -> FittedStack:
         """The stack with the matrix scaling that held-out rows and its pools give."""
         held, plain = self.held, replace(self, matrix_scaling=None)
-        scaling = fit_matrix_scaling(plain.pooled(held.values, held.hidden), held)
+        scaling = fit_matrix_scaling(plain.pooled(held.values, held.missing_fraction), held)
         return replace(plain, matrix_scaling=scaling)
 
     def error(self, n_draws: int, seed: int, rows: Observations) -> PoolErrorStage:
@@ -202,7 +209,7 @@ class FittedStack(FittedModel):
     def error_coordinates(
         self,
         values: Float[np.ndarray, "row member label"],
-        hidden: Float[np.ndarray, " row"],
+        missing_fraction: Float[np.ndarray, " row"],
         report: Callable[[np.ndarray], np.ndarray] = lambda log_q: log_q,
     ) -> tuple[list[ErrorCoordinates], Float[np.ndarray, "row label"]]:
         """Coordinates of rows for the error of every class, and reported log probabilities.
@@ -210,24 +217,28 @@ class FittedStack(FittedModel):
         ``values`` are log probabilities by the members; ``report`` maps those of the pool to the
         reported ones.
         """
-        at_point = self.pool_posterior.of_rows(hidden, self.fitted_point)
+        at_point = self.pool_posterior.of_rows(missing_fraction, self.fitted_point)
         members = at_point.members(values)
-        pool = self.scaled(at_point.pooled(members), hidden)
-        # Without copies of rows with cells hidden a pool does not know that it knows nothing.
-        known = (hidden < 1) | (self.held.masked is None)
+        pool = self.scaled(at_point.pooled(members), missing_fraction)
+        # Without copies of rows with cells masked a pool does not know that it knows nothing.
+        known = (missing_fraction < 1) | (self.held.masked is None)
         kinds = self.kinds, self.pool.weights
         log_p = report(pool)
-        return error_coordinates(members, np.exp(pool), np.exp(log_p), hidden, known, *kinds), log_p
+        return error_coordinates(
+            members, np.exp(pool), np.exp(log_p), missing_fraction, known, *kinds
+        ), log_p
 
     def pool_error(self, n_draws: int, seed: int, rows: Observations) -> PoolError:
         """The error of the pool, given the labels of the rows held out and the training rows."""
         held = self.held
-        values, hidden, weights = held.values, self.held.hidden, held.weights
+        values, missing_fraction, weights = held.values, self.held.missing_fraction, held.weights
         if held.units is not None:  # rows of one unit say the same
             weights = weights * np.where(held.units.split, held.units.counts, 1.0)
         if held.masked is not None and held.missing_fractions is not None:
             values = np.concatenate([values, held.masked.reshape(-1, *values.shape[1:])])
-            hidden = np.concatenate([hidden, held.missing_fractions[:, 1:].ravel()])
+            missing_fraction = np.concatenate(
+                [missing_fraction, held.missing_fractions[:, 1:].ravel()]
+            )
             weights = np.append(weights, np.repeat(weights, held.masked.shape[1]))
         n = held.labels.size
 
@@ -235,7 +246,7 @@ class FittedStack(FittedModel):
             # Of a cell that the package hides nobody knows whether it was measured.
             return np.concatenate([self.reported_held_out(log_q[:n]), log_q[n:]])
 
-        coordinates, log_p = self.error_coordinates(values, hidden, report)
+        coordinates, log_p = self.error_coordinates(values, missing_fraction, report)
         q = np.exp(log_p)
         information = weights[:, None] * q * (1 - q)
         information[:, held.never_held_out] = 0
@@ -268,7 +279,7 @@ class FittedStack(FittedModel):
     @property
     def held_out(self) -> Float[np.ndarray, "obs label"]:
         """Reported class log probabilities of the rows held out, at the fitted point."""
-        return self.reported_held_out(self.pooled(self.held.values, self.held.hidden))
+        return self.reported_held_out(self.pooled(self.held.values, self.held.missing_fraction))
 
     def out_of_fold(self) -> Float[np.ndarray, "obs label"]:
         """The same by pools, matrix and indicators that are fitted to the rows of other folds."""
@@ -277,7 +288,7 @@ class FittedStack(FittedModel):
         for part in np.unique(held.parts):
             own = held.parts == part
             stack = self.refitted(~own)
-            result[own] = stack.pooled(held.values[own], held.hidden[own])
+            result[own] = stack.pooled(held.values[own], held.missing_fraction[own])
             if stack.missingness is not None and self.missingness is not None:
                 missingness = stack.missingness.with_rows_of(self.missingness.take(own))
                 result[own] = missingness.reported_held_out(result[own])
@@ -312,11 +323,14 @@ class FittedStack(FittedModel):
         self, log_posterior: StackLogPosterior, rows: Observations, temperature: float = 1.0
     ) -> OneByOne:
         """Prepare rows for predictions at any weights and temperatures, members as fitted."""
-        values, hidden = self.members.log_probabilities(rows), self.hidden_share(rows)
+        values, missing_fraction = self.members.log_probabilities(rows), self.missing_fraction(rows)
         density = self.companion.log_density(rows)
         return OneByOne(
             lambda theta: ClassPrediction(
-                self.scaled(log_posterior.pooled(values, hidden, theta), hidden), density
+                self.scaled(
+                    log_posterior.pooled(values, missing_fraction, theta), missing_fraction
+                ),
+                density,
             )
         )
 
@@ -370,7 +384,7 @@ class FittedStack(FittedModel):
         held_out = self.held
         if held_out.labels.size == 0:
             return [np.nan] * (len(self.names) + 1)
-        at_point = self.pool_posterior.of_rows(self.held.hidden, self.fitted_point)
+        at_point = self.pool_posterior.of_rows(self.held.missing_fraction, self.fitted_point)
         members = at_point.members(held_out.values)
         whole = np.exp(self.held_out)
         every = [*np.moveaxis(members, 1, 0), whole]
@@ -400,7 +414,7 @@ class FittedStack(FittedModel):
         """Names, and the labels of the rows held out."""
         coords = {
             names.MEMBER: list(self.names),
-            names.HIDDEN_SHARE: list(POOL_PRIOR.knots),
+            names.MISSING_FRACTION: list(POOL_PRIOR.knots),
             names.OBS: np.arange(self.held.labels.size),
             names.LABEL: axes.classes,
         }
@@ -463,11 +477,11 @@ class SeenByPool:
         return None if self.rows.whole is None else self.rows.whole[:, 0]
 
     @cached_property
-    def hidden(self) -> Float[np.ndarray, " obs"]:
-        """Share of the columns of every row that are missing."""
+    def missing_fraction(self) -> Float[np.ndarray, " obs"]:
+        """Missing fraction of every row: the share of its columns without a cell."""
         if self.held is not None:
-            return self.pool.held.hidden[self.held]
-        return self.pool.hidden_share(self.rows)
+            return self.pool.held.missing_fraction[self.held]
+        return self.pool.missing_fraction(self.rows)
 
     @cached_property
     def values(self) -> Float[np.ndarray, "obs member label"]:
@@ -478,7 +492,7 @@ class SeenByPool:
         """The error of the pool; of rows held out, given the other labels."""
         if self.held is None:
             report = partial(self.pool.reported, rows=self.rows)
-            coordinates, _ = self.pool.error_coordinates(self.values, self.hidden, report)
+            coordinates, _ = self.pool.error_coordinates(self.values, self.missing_fraction, report)
             return error.at(coordinates, self.rows.codes)
         held = self.pool.held
         copies = 0 if held.masked is None else held.masked.shape[1]
@@ -490,7 +504,7 @@ class SeenByPool:
         """Class log probabilities of the pool."""
         if self.held is not None:
             return self.pool.held_out[self.held]
-        return self.pool.reported(self.pool.pooled(self.values, self.hidden), self.rows)
+        return self.pool.reported(self.pool.pooled(self.values, self.missing_fraction), self.rows)
 
     @cached_property
     def log_density(self) -> Float[np.ndarray, " obs"]:
@@ -533,7 +547,7 @@ class StackSettings:
     seed: int
     """Seed of starts and exemplars."""
     masking: Masking | None = None
-    """Copies of held-out rows with cells hidden; None: no copies."""
+    """Copies of held-out rows with cells masked; None: no copies."""
     missingness: Literal["cv", "ignorable", "informative"] = "ignorable"
     """Whether missing indicators may tell of the label."""
     on_trial: tuple[str, ...] = ()
@@ -585,7 +599,7 @@ class StackSettings:
         return Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
 
     def hold_out(self, numbered: NumberedFold) -> Answer:
-        """Predictions of members fitted to some rows for others: as they are, with cells hidden."""
+        """Predictions of members fitted to some rows for others: as they are, with cells masked."""
         fold, train, test = numbered
         members = self.fit(self.training(train, fold + 1)).condensed
         masking, versions = self.masking, [test]

@@ -111,7 +111,10 @@ def with_missingness(
         np.concatenate(evidence),
         np.concatenate(familiarity),
     )
-    log_q, always = model.pooled(held.values, held.hidden), settings.missingness == "informative"
+    log_q, always = (
+        model.pooled(held.values, held.missing_fraction),
+        settings.missingness == "informative",
+    )
     missingness, gain, error = fit_missingness(unfitted, held, log_q, always=always)
     found = f"{gain:+.3f} ± {error:.3f} nats a row held out"
     message = f"Which cells are missing tells too little of the label ({found})."

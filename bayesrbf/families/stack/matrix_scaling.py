@@ -79,7 +79,7 @@ def fit_matrix_scaling(
         return None
     z = log_softmax(log_q[:, judged], axis=1)
     x = np.column_stack([np.maximum(z, LEAST_LOG), np.ones(labels.size)])
-    x *= (1 - held.hidden[:, None]) ** EXPONENT
+    x *= (1 - held.missing_fraction[:, None]) ** EXPONENT
     target, weights = one_hot(labels[:, None], (k,)), held.weights[:, None]
     precision = np.where(np.eye(k, k + 1) == 1, k, k * (k - 1.0))
     precision[:, k] = k

@@ -94,10 +94,10 @@ class SeenAsGiven:
     rows: Observations
 
     @property
-    def hidden(self) -> Float[np.ndarray, " obs"]:
-        """Share of the cells of every row that are missing."""
+    def missing_fraction(self) -> Float[np.ndarray, " obs"]:
+        """Missing fraction of every row."""
         assert self.rows.whole is not None  # rows held out are their indices
-        return self.source.pool.held.hidden[self.rows.whole[:, 0]]
+        return self.source.pool.held.missing_fraction[self.rows.whole[:, 0]]
 
     def state(self, draws: Draws | None) -> State:
         """What the classifier gave, under every draw alike."""

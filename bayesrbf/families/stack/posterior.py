@@ -15,8 +15,8 @@ from scipy.special import expit, gammaln, log_softmax, softmax
 from bayesrbf.base import log_posterior as coordinates
 from bayesrbf.base import names
 from bayesrbf.base.arrays import keeping, log_loss, on_one_blas_thread
-from bayesrbf.base.hidden_share import hats, powers, recalibrated
 from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.base.missing_fraction import hats, powers, recalibrated
 from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.records import MOST_LOG, Requirements, scales, simplex, stored, within
 from bayesrbf.base.rows import Variable
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 #
 # A linear pool is less sure than its members: hence the last temperature t.
 #
-# Where held-out rows are predicted again with more of their cells hidden, w, t_j, t and b are known
-# at every knot of the share of hidden cells, and a row has what lies between the knots at its share
-# (:mod:`bayesrbf.base.hidden_share`). The fitted point is shrunk towards the class shares where
+# Where held-out rows are predicted again with more of their cells masked, w, t_j, t and b are known
+# at every knot of the missing fraction, and a row has what lies between the knots at its share
+# (:mod:`bayesrbf.base.missing_fraction`). The fitted point is shrunk towards the class shares where
 # columns may tell nothing of the label. Elsewhere they are the same for all rows, and b is 0. The
 # constants of the prior are those of ``POOL_PRIOR``, which the graph is handed.
 
@@ -208,7 +208,7 @@ def fit_pool(
 def fit_pools(held_out: HeldOut, prior_power: float = 1.0) -> tuple[Pool, ...]:
     """A pool at every knot of the missing fraction, shrunk towards the class shares.
 
-    Where no cell was hidden, one pool, which has no exponent of the class shares and is not shrunk.
+    Where no cell was masked, one pool, which has no exponent of the class shares and is not shrunk.
     The mode under a power of the prior is that of rows that weigh less.
     """
     rows = held_out.among_judged()
@@ -266,11 +266,11 @@ class StackLogPosterior(LogPosterior):
         self._log_probabilities, self._labels = rows.values, rows.labels
         self._offsets, fractions = held_out.offsets, rows.missing_fractions
         self._by_fraction = fractions is not None
-        self._hidden = np.zeros((n_obs, 1)) if fractions is None else fractions
+        self._missing_fractions = np.zeros((n_obs, 1)) if fractions is None else fractions
         self._log_shares = np.zeros(n_classes)
         if fractions is not None and rows.log_shares is not None:
             self._log_shares = rows.log_shares
-        n_versions = self._hidden.shape[1]
+        n_versions = self._missing_fractions.shape[1]
         self._values = rows.versions.reshape(-1, self.n_members, n_classes)
         self._weights = np.repeat(rows.ignorable_weights, n_versions)
         self._target = np.eye(n_classes)[np.repeat(rows.labels, n_versions)]
@@ -286,7 +286,7 @@ class StackLogPosterior(LogPosterior):
                 Variable(names.MEMBER_LOG_TEMPERATURES, *member, "identity"),
                 Variable(names.LOG_TEMPERATURE, (), (), "identity"),
             )
-        knot = (names.HIDDEN_SHARE,), (len(POOL_PRIOR.knots),)
+        knot = (names.MISSING_FRACTION,), (len(POOL_PRIOR.knots),)
         both = (*knot[0], *member[0]), (*knot[1], *member[1])
         return (
             Variable(names.WEIGHTS, *both, "simplex"),
@@ -309,40 +309,44 @@ class StackLogPosterior(LogPosterior):
         return coordinates.to_unconstrained(self.variables, values)
 
     def of_rows(
-        self, hidden: Float[np.ndarray, " row"], theta: Float[np.ndarray, "*draws coordinate"]
+        self,
+        missing_fraction: Float[np.ndarray, " row"],
+        theta: Float[np.ndarray, "*draws coordinate"],
     ) -> PoolOfRows:
-        """Weights and temperatures of rows of which a share of the cells is hidden."""
-        return replace(self._of_rows(hidden, theta), offsets=self._offsets)
+        """Weights and temperatures of rows with these missing fractions."""
+        return replace(self._of_rows(missing_fraction, theta), offsets=self._offsets)
 
     def _of_rows(
-        self, hidden: Float[np.ndarray, " row"], theta: Float[np.ndarray, "*draws coordinate"]
+        self,
+        missing_fraction: Float[np.ndarray, " row"],
+        theta: Float[np.ndarray, "*draws coordinate"],
     ) -> PoolOfRows:
         """Pool of the held-out rows: none of them may have another class."""
         values = self.constrained(theta)
         weights, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
-        log_t, basis = values[names.LOG_TEMPERATURE], self._basis(hidden)
+        log_t, basis = values[names.LOG_TEMPERATURE], self._basis(missing_fraction)
         if not self._by_fraction:  # one knot for all rows, also for one without a cell
             weights, logs = weights[..., None, :], logs[..., None, :]
-            outer = np.exp(log_t)[..., None] * np.ones(hidden.size)
+            outer = np.exp(log_t)[..., None] * np.ones(missing_fraction.size)
             prior_exponent = np.zeros_like(outer)
         else:
-            outer, prior_exponent = powers(hidden, log_t, values[names.PRIOR_EXPONENT])
+            outer, prior_exponent = powers(missing_fraction, log_t, values[names.PRIOR_EXPONENT])
         return PoolOfRows(
             basis @ weights, np.exp(basis @ logs), outer, prior_exponent, self._log_shares
         )
 
-    def _basis(self, hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
+    def _basis(self, missing_fraction: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
         """Share of every knot in the parameters of a row."""
-        return hats(hidden) if self._by_fraction else np.ones((hidden.size, 1))
+        return hats(missing_fraction) if self._by_fraction else np.ones((missing_fraction.size, 1))
 
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
     ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
         """Log posterior density in nats and its gradient, equal to the declared graph's."""
         values = self.constrained(theta)
-        hidden = self._hidden.reshape(-1)
-        of_rows = self._of_rows(hidden, theta)
-        basis, weights = self._basis(hidden), of_rows.weights
+        missing_fraction = self._missing_fractions.reshape(-1)
+        of_rows = self._of_rows(missing_fraction, theta)
+        basis, weights = self._basis(missing_fraction), of_rows.weights
         inner = of_rows.member_temperatures[..., None] * self._values
         members = of_rows.members(self._values)
         log_p = log_pool(weights, members)
@@ -370,7 +374,7 @@ class StackLogPosterior(LogPosterior):
         ]
         value = self._value(values, log_q)
         if self._by_fraction:
-            exponents, some = values[names.PRIOR_EXPONENT], hidden < 1
+            exponents, some = values[names.PRIOR_EXPONENT], missing_fraction < 1
             parts.append(
                 basis.T @ (some * (outer @ self._log_shares)) - exponents / POOL_PRIOR.sd**2
             )
@@ -399,7 +403,7 @@ class StackLogPosterior(LogPosterior):
         with np.errstate(all="ignore"):
             for i, theta in enumerate(thetas):
                 values = self.constrained(theta)
-                of_rows = self._of_rows(self._hidden.ravel(), theta)
+                of_rows = self._of_rows(self._missing_fractions.ravel(), theta)
                 members = of_rows.members(self._values)
                 jacobian, _ = coordinates.log_jacobian(self.variables, values)
                 densities[i] = self._value(values, of_rows.pooled(members)) + jacobian
@@ -408,37 +412,42 @@ class StackLogPosterior(LogPosterior):
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
         """Unweighted log probability ``log q_n[y_n]`` of every held-out row's label in nats.
 
-        Copies of a row with more of its cells hidden have the label of the row, and no entry.
+        Copies of a row with more of its cells masked have the label of the row, and no entry.
         """
-        log_q = self.pooled(self._log_probabilities, self._hidden[:, 0], theta)
+        log_q = self.pooled(self._log_probabilities, self._missing_fractions[:, 0], theta)
         return log_q[np.arange(self._labels.size), self._labels]
 
     @property
     def row_weights(self) -> Float[np.ndarray, " obs"]:
         """Weights of the held-out rows."""
-        return self._weights[:: self._hidden.shape[1]]
+        return self._weights[:: self._missing_fractions.shape[1]]
 
     def copies_log_likelihoods(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs"] | None:
-        """What copies with more cells hidden add, and that no row has a class never held out."""
+        """What copies with more cells masked add, and that no row has a class never held out."""
         if not self._by_fraction and self._offsets is None:
             return None
         result = -self.row_weights * self.log_likelihoods(thetas)
         for one, theta in zip(result, thetas, strict=True):
-            of_rows = self._of_rows(self._hidden.ravel(), theta)
+            of_rows = self._of_rows(self._missing_fractions.ravel(), theta)
             log_q = of_rows.pooled(of_rows.members(self._values))
-            one += (self._target * log_q).sum(axis=1).reshape(self._hidden.shape).sum(axis=1)
+            one += (
+                (self._target * log_q)
+                .sum(axis=1)
+                .reshape(self._missing_fractions.shape)
+                .sum(axis=1)
+            )
         return result
 
     def pooled(
         self,
         log_probabilities: Float[np.ndarray, "row member label"],
-        hidden: Float[np.ndarray, " row"],
+        missing_fraction: Float[np.ndarray, " row"],
         theta: Float[np.ndarray, " coordinate"],
     ) -> Float[np.ndarray, "row label"]:
         """Class log probabilities of the whole stack in nats, from those of the members."""
-        of_rows = self.of_rows(hidden, theta)
+        of_rows = self.of_rows(missing_fraction, theta)
         return of_rows.pooled(of_rows.members(log_probabilities))
 
 

@@ -199,7 +199,7 @@ def test_draws_leave_the_answer_and_have_intervals(fitted) -> None:
     np.testing.assert_allclose(model.predict_proba(X), unsure["probability"], atol=1e-12)
     np.testing.assert_array_equal(model.predict_proba(X), point)
     posterior = model.posterior_["posterior"]
-    assert posterior["weights"].dims == ("chain", "draw", "hidden_share", "member")
+    assert posterior["weights"].dims == ("chain", "draw", "missing_fraction", "member")
     np.testing.assert_allclose(posterior["weights"].sum("member"), 1.0)
     walk = model.fitted_.chain.on(new_rows(model.fitted_, X).cells)
     assert np.abs(walk.at(np.array([0])).log_p - walk.reported).max() > 1e-3

@@ -91,7 +91,7 @@ def test_rows_held_out_have_the_intervals_of_new_rows() -> None:
 def test_the_covariance_is_that_of_the_formula(refined: StackedClassifier) -> None:
     """From what members say of rows: the pool's log odds, deviations of kinds, hidden shares."""
     model, c = refined.model_, 1
-    values, hidden = model.held.values[:20], model.held.hidden[:20]
+    values, hidden = model.held.values[:20], model.held.missing_fraction[:20]
     found = model.error_coordinates(values, hidden)[0][c]
     at_point = model.pool_posterior.of_rows(hidden, model.fitted_point)
     members = logit(np.clip(at_point.members(values)[..., c], 1e-4, 1 - 1e-4))
@@ -256,7 +256,7 @@ def test_a_row_without_a_cell_has_no_error() -> None:
 def error_of(model: FittedStack, rows: Observations) -> ErrorOfRows:
     values = model.members.log_probabilities(rows)
     error = model.pool_error(1000, 0, replace(rows, codes=rows.codes[:, :0]))
-    return error.at(model.error_coordinates(values, model.hidden_share(rows))[0], rows.codes)
+    return error.at(model.error_coordinates(values, model.missing_fraction(rows))[0], rows.codes)
 
 
 def test_draws_have_the_variance_of_the_error(refined: StackedClassifier) -> None:
@@ -297,7 +297,7 @@ def test_rows_of_one_unit_count_as_one_row(refined: StackedClassifier) -> None:
     pairs = Units.of(np.arange(model.held.labels.size) // 2)
     paired = replace(model, held=replace(model.held, units=pairs))
     alone, together = (error_of(one, rows).variance for one in (model, paired))
-    knows = model.hidden_share(rows) < 1
+    knows = model.missing_fraction(rows) < 1
     assert (together >= alone - 1e-6).all()
     assert (together[knows] > alone[knows] + 0.01).mean() > 0.5
 
@@ -310,7 +310,7 @@ def test_the_median_of_the_draws_has_its_correction(
     point, chain = refined.predict_proba(X), refined.fitted_.chain
     correction = chain.on(rows).at(np.array([0])).median_correction
     assert correction is not None
-    knows = refined.model_.hidden_share(rows) < 1
+    knows = refined.model_.missing_fraction(rows) < 1
     assert (correction[knows] > 1).all()
     assert (correction[~knows] == 1).all()
     assert chain.strays is not None

@@ -226,7 +226,7 @@ def test_the_order_of_columns_does_not_matter_and_a_file_says_the_same(
 
 def test_the_graph_of_the_pool_weighs_rows_as_the_numerics_do(told: StackedClassifier) -> None:
     graph, pool = told.declare(), told.model_.pool_posterior
-    assert told.model_.held.hidden.any()
+    assert told.model_.held.missing_fraction.any()
     point = graph.initial_point()
     theta = np.concatenate([np.ravel(point[one.name]) for one in graph.value_vars])
     value = graph.compile_logp(mode="FAST_COMPILE")(point)
@@ -259,7 +259,7 @@ def test_weights_take_from_holes_what_they_tell_beside_the_cells() -> None:
     for of_label in (False, True):
         held, p = said_and_labels(of_label)
         for hidden in (0.0, 0.5):
-            rows = held.hidden == hidden
+            rows = held.missing_fraction == hidden
             weighted = np.average(held.labels[rows], weights=held.ignorable_weights[rows])
             assert weighted == pytest.approx(p[rows].mean(), abs=0.02), (of_label, hidden)
             plain = held.labels[rows].mean() - p[rows].mean()

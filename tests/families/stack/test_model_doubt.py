@@ -182,7 +182,7 @@ def test_draws_are_moved_by_the_error_of_the_pool_and_towards_it(
     last = [isinstance(one, ModelUncertainty) for one in fit.doubted.stages].index(True)
     walk = replace(fit.doubted, stages=fit.doubted.stages[: last + 1]).on(rows)
     values = doubt.pool.members.log_probabilities(rows)
-    coordinates, pool = doubt.pool.error_coordinates(values, doubt.pool.hidden_share(rows))
+    coordinates, pool = doubt.pool.error_coordinates(values, doubt.pool.missing_fraction(rows))
     error = doubt.pool.pool_error(n_draws, fit.table.seed, fit.rows).at(coordinates, rows.codes)
     point, pool = (
         np.maximum(p, np.log(LEAST_DISPUTED_PROBABILITY))

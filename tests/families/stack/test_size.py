@@ -35,7 +35,7 @@ def test_draws_at_once_say_what_each_says_alone() -> None:
     said = replace(chain, stages=chain.stages[:1], use=()).on(rows).at(numbers)
     density = stack.companion.log_density(rows)
     np.testing.assert_array_equal(said.log_density, np.tile(density, (len(numbers), 1)))
-    values, hidden = stack.members.log_probabilities(rows), stack.hidden_share(rows)
+    values, hidden = stack.members.log_probabilities(rows), stack.missing_fraction(rows)
     coordinates, pool = stack.error_coordinates(
         values, hidden, lambda log_q: stack.reported(log_q, rows)
     )

@@ -1,7 +1,7 @@
 r"""Weights, temperatures and prior exponents that depend on the missing fraction of a row.
 
 A probability that is calibrated on complete rows is not calibrated where few cells speak: evidence
-that is a little wrong in every column does not cancel any more. With the share h of hidden cells,
+that is a little wrong in every column does not cancel any more. With the missing fraction h,
 every parameter :math:`\theta` of a calibration is piecewise linear between knots,
 
 .. math:: \theta(h) = \sum_k B_k(h) \, \theta_k, \qquad
@@ -22,17 +22,17 @@ from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import Observations
 
 
-def missing_share(
+def missing_fraction_of(
     rows: Observations, column_of: Int[np.ndarray, " cell"]
 ) -> Float[np.ndarray, " obs"]:
-    """Share of the columns of every row that are missing; 0 without columns.
+    """Missing fraction of every row: the share of its columns without a cell; 0 without columns.
 
     ``column_of`` has the column of every number, then of every code; -1: of none. A column is
     measured where one of its numbers or codes is.
 
     >>> rows = Observations(
     ...     np.array([[1.0, np.nan, np.nan]]), np.array([[-1, 2]]), np.zeros(1, int), np.ones(1))
-    >>> missing_share(rows, np.array([0, 1, 1, 2, 3]))
+    >>> missing_fraction_of(rows, np.array([0, 1, 1, 2, 3]))
     array([0.5])
     """
     measured = np.column_stack([~np.isnan(rows.real), rows.codes >= 0])
@@ -42,7 +42,7 @@ def missing_share(
     return shares
 
 
-def hats(hidden: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*rows knot"]:
+def hats(missing_fraction: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*rows knot"]:
     """Values of the hat functions, which sum to one.
 
     >>> hats(np.array([0.0, 0.25, 0.95]))
@@ -51,21 +51,23 @@ def hats(hidden: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*rows knot"]:
            [0.  , 0.  , 0.25, 0.75]])
     """
     knots = POOL_PRIOR.knots
-    return np.stack([np.interp(hidden, knots, one) for one in np.eye(len(knots))], axis=-1)
+    return np.stack(
+        [np.interp(missing_fraction, knots, one) for one in np.eye(len(knots))], axis=-1
+    )
 
 
-def knot_weights(hidden: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
+def knot_weights(missing_fraction: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
     """How much a row counts at every knot: the more the nearer, and not at all without a cell."""
-    return hats(hidden) * (hidden < 1)[:, None]
+    return hats(missing_fraction) * (missing_fraction < 1)[:, None]
 
 
 def powers(
-    hidden: Float[np.ndarray, "*rows"],
+    missing_fraction: Float[np.ndarray, "*rows"],
     log_temperatures: Float[np.ndarray, "*draws knot"],
     prior_exponents: Float[np.ndarray, "*draws knot"],
 ) -> tuple[Float[np.ndarray, "*all_rows"], Float[np.ndarray, "*all_rows"]]:
     """Temperature and prior exponent of every row, under one point or under every draw."""
-    basis, some = hats(hidden), hidden < 1
+    basis, some = hats(missing_fraction), missing_fraction < 1
     # Without a cell nothing is known but the shares, whatever the last knot says.
     temperature = np.where(some, np.exp(log_temperatures @ basis.T), 0.0)
     prior_exponent = np.where(some, prior_exponents @ basis.T, 1.0)
