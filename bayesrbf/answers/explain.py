@@ -335,7 +335,7 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
     - ``other kinds of models``: the distance of a classifier with ``model_doubt="pool"`` from the
       pool, which a stack does not have;
     - ``class shares``: those of training, which are all that is known of a row without a cell;
-    - ``stray labels``: labels that have nothing to do with their row;
+    - ``label noise``: labels that have nothing to do with their row;
     - ``update``: intercepts and slope of an update by :func:`bayesrbf.recalibrate`.
 
     Parameters
@@ -355,8 +355,8 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
         :meth:`~bayesrbf.StackedClassifier.uncertainty` has them; ``part_lower`` and ``part_upper``
         over part, obs and label; ``labels_near``, the number of labels of rows exactly like this
         one that would tell as much of its error as the labels held out do (NaN of a row without a
-        cell); ``far``, the share of the answer that is the class shares because a number lies far
-        outside of training.
+        cell); ``extrapolation``, the share of the answer that is the class shares because a number
+        lies far outside of training.
 
     Raises
     ------
@@ -373,7 +373,7 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
     >>> widths = (told["part_upper"] - told["part_lower"]).sel(label="a", obs=0)
     >>> widths.to_series().round(1).to_dict()
     {'before any label': 0.8, 'missing cells': 0.8, 'labels held out': 0.4, 'inducing points': 0.0,
-    'rare levels': 0.0, 'class shares': 0.0, 'stray labels': 0.0}
+    'rare levels': 0.0, 'class shares': 0.0, 'label noise': 0.0}
     """
     from bayesrbf.fit.row_answers import RowAnswers
 
@@ -397,7 +397,7 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
         "part_lower": ((names.PART, *by_class), np.stack([one.lower for one in parts.values()])),
         "part_upper": ((names.PART, *by_class), np.stack([one.upper for one in parts.values()])),
         "labels_near": (by_class, chain.labels_near(rows.cells)),
-        "far": ((names.OBS,), fit.far.unknown(rows.cells)),
+        "extrapolation": ((names.OBS,), fit.extrapolation.unknown(rows.cells)),
     }
     coords = {names.PART: list(parts), names.OBS: rows.names, names.LABEL: fit.classes}
     return RowAnswers(variables, coords, {"prob": prob})

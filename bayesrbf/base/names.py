@@ -92,7 +92,7 @@ PARTS_OF_ERROR: Final = (
 )
 OTHER_KINDS: Final = "other kinds of models"
 CLASS_SHARES: Final = "class shares"
-STRAY_LABELS: Final = "stray labels"
+LABEL_NOISE: Final = "label noise"
 UPDATE: Final = "update"
 
 POSTERIOR: Final = "posterior"

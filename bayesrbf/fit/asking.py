@@ -51,7 +51,7 @@ def warn_of_columns(fit: Fit, new: Observations, X: object) -> None:
 
 def _far(fit: Fit, new: Observations) -> Iterator[str]:
     """Columns of cells so far outside of training that the rows are told no class for sure."""
-    columns, far = fit.columns, fit.far
+    columns, far = fit.columns, fit.extrapolation
     outside = far.outside(new) > 0
     for position, feature in columns.number_features.items():
         if not outside[:, feature].any():

@@ -26,7 +26,7 @@ from bayesrbf.base import names
 from bayesrbf.base.log_posterior import Predictor
 from bayesrbf.base.rows import Observations, in_blocks
 from bayesrbf.fit.decisions import expected_costs, is_best
-from bayesrbf.fit.label_noise import StrayLabels
+from bayesrbf.fit.label_noise import LabelNoise
 from bayesrbf.fit.probabilities import (
     PredictiveSummary,
     centred_draws,
@@ -203,8 +203,8 @@ class Chain:
     """Whether the mean over the draws of the model is reported, and not its point."""
     is_centred: bool = True
     """Whether draws are moved to lie around what is reported."""
-    strays: Callable[[], StrayLabels | None] | None = None
-    """Gives the stray labels that centred draws know of; None: they know of none."""
+    label_noise: Callable[[], LabelNoise | None] | None = None
+    """Gives the label noise that centred draws know of; None: they know of none."""
     memory: int = MEMORY
     """Bytes that arrays over draws may take."""
     own_draws: bool = True
@@ -221,7 +221,7 @@ class Chain:
     def parts(self) -> tuple[str, ...]:
         """Names of the parts of the doubt beside that of the model's own draws."""
         named = [name for stage in (*self.stages, *self.use) for name in stage.parts]
-        return (*named, *([] if self.strays is None else [names.STRAY_LABELS]))
+        return (*named, *([] if self.label_noise is None else [names.LABEL_NOISE]))
 
     def only(self, name: str) -> Chain:
         """The chain in which one part of the doubt alone is left."""
@@ -236,7 +236,7 @@ class Chain:
             stages=left(self.stages),
             use=left(self.use),
             own_draws=False,
-            strays=self.strays if name == names.STRAY_LABELS else None,
+            label_noise=self.label_noise if name == names.LABEL_NOISE else None,
         )
 
     def thinned(self, most: int | None) -> Chain:
@@ -312,7 +312,7 @@ class Chain:
             reported = np.exp(walk.reported)
         p, weights, state = self._of_draws(walk, reported)
         summary = summarised(p, weights, prob, reported)
-        if self.strays is not None:
+        if self.label_noise is not None:
             summary |= outer_ends(summary["lower"], summary["upper"])
         log_density = np.full(p.shape[1], np.nan)
         if state.log_density is not None:
@@ -327,8 +327,8 @@ class Chain:
         p, weights = np.exp(state.log_p), state.log_weights
         weights = None if weights is None else softmax(weights, axis=0)
         if self.is_centred and reported is not None:
-            strays = None if self.strays is None else self.strays()
-            rates = None if strays is None else strays.rates(len(p))
+            label_noise = None if self.label_noise is None else self.label_noise()
+            rates = None if label_noise is None else label_noise.rates(len(p))
             p = centred_draws(p, weights, reported, state.median_correction, rates)
         return p, weights, state
 

@@ -1,4 +1,4 @@
-"""Stray labels: how often the label of a row is of any class alike."""
+"""Label noise: how often the label of a row is of any class alike."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from jaxtyping import Float
 
-# Stray labels: of any class alike, whatever their row. Rule 7 of the intervals of a stack.
+# Label noise: of any class alike, whatever their row. Rule 7 of the intervals of a stack.
 #
 # Of n rows held out, the label of row i had the probability :math:`p_i`, among C classes. Rows
-# weigh :math:`v_i`. If the rate of stray labels is :math:`\epsilon`,
+# weigh :math:`v_i`. If the rate of label noise is :math:`\epsilon`,
 #
 # .. math:: p(\epsilon \mid y) \propto (1 - \epsilon)^{19} \prod_i
 #     \Bigl((1 - \epsilon) \, p_i + \frac{\epsilon}{C}\Bigr)^{v_i}.
@@ -23,13 +23,13 @@ from jaxtyping import Float
 
 GOLDEN: Final = (np.sqrt(5) - 1) / 2
 LABELS_BEFORE: Final = 20
-"""Labels without a stray one that the prior is worth."""
+"""Labels without noise that the prior is worth."""
 RATES: Final = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 500)])
 
 
 @dataclass(frozen=True)
-class StrayLabels:
-    """Rate of stray labels, by held-out rows, and the odds that there are any."""
+class LabelNoise:
+    """Rate of label noise, by held-out rows, and the odds that there are any."""
 
     cumulative: Float[np.ndarray, " rate"]
     """Probability that the rate is at most each of ``RATES``."""
@@ -44,9 +44,9 @@ class StrayLabels:
         return np.where(places < 0.5, 0.0, rates)
 
 
-def stray_labels(
+def fit_label_noise(
     p: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"], n_classes: int
-) -> StrayLabels:
+) -> LabelNoise:
     """The posterior of the rate, from the probabilities of labels held out."""
     with np.errstate(divide="ignore"):  # the density is 0 at a rate of 1
         log_density = (LABELS_BEFORE - 1) * np.log1p(-RATES)
@@ -55,4 +55,4 @@ def stray_labels(
     density = np.exp(log_density - log_density.max())
     between = np.diff(RATES) * (density[1:] + density[:-1])
     cumulative = np.append(0.0, between.cumsum())
-    return StrayLabels(cumulative / cumulative[-1])
+    return LabelNoise(cumulative / cumulative[-1])

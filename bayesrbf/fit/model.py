@@ -16,7 +16,7 @@ from bayesrbf.base.log_posterior import LogPosterior, Predictor
 from bayesrbf.base.priors import PowerMaps
 from bayesrbf.base.rows import MixtureParameters, Observations
 from bayesrbf.fit.chain import AnySource, Chain, Source, Stage
-from bayesrbf.fit.label_noise import StrayLabels
+from bayesrbf.fit.label_noise import LabelNoise
 from bayesrbf.inference.draws import Draws
 from bayesrbf.table.columns import Columns
 
@@ -130,8 +130,8 @@ class Doubt(Protocol):
     def copies(self) -> Int[np.ndarray, "2 given"] | None:
         """Names of the labelled rows, and the index of each among the rows held out."""
 
-    def strays(self) -> StrayLabels | None:
-        """Stray labels by the rows held out."""
+    def label_noise(self) -> LabelNoise | None:
+        """Label noise by the rows held out."""
 
     def error(self, n_draws: int, seed: int, rows: Observations) -> Stage:
         """The stage that moves draws as far as the classifier may be wrong."""
@@ -198,8 +198,8 @@ class FittedModel(ABC):
         """Shares of the classes that predictions stand for: those of the labelled rows."""
         return class_shares(rows.labels, rows.weights, n_classes)
 
-    def strays(self) -> StrayLabels | None:
-        """Stray labels by rows held out, of a pool."""
+    def label_noise(self) -> LabelNoise | None:
+        """Label noise by rows held out, of a pool."""
         return None
 
     def at_prior_power(self, power: float) -> FittedModel:

@@ -24,7 +24,7 @@ class PredictiveSummary:
 
     Where the fitted point is given out, draws are moved in log odds, class by class, so that
     it is their median, or that their median is so much further out that it is about their mean,
-    and mixed with stray labels; where their mean is given out, they stay. Spread, interval and the
+    and mixed with label noise; where their mean is given out, they stay. Spread, interval and the
     kinds of doubt are those of the same draws :math:`p_s`. The entropy of what is given out,
     :math:`p`, is the total uncertainty. What would be left of it if the draw were known is the
     share that the mean entropy of the draws has of the entropy of their mean,
@@ -129,12 +129,12 @@ def centred_draws(
     weights: Float[np.ndarray, "draw obs"] | None,
     delivered: Float[np.ndarray, "obs label"],
     median_correction: Float[np.ndarray, "obs label"] | None = None,
-    strays: Float[np.ndarray, " draw"] | None = None,
+    label_noise: Float[np.ndarray, " draw"] | None = None,
 ) -> Float[np.ndarray, "draw obs label"]:
     """Draws of class probabilities, shifted in log odds to the median that is wanted of them.
 
     The median is that of ``delivered``, times its correction. Rule 6 of the intervals of a stack.
-    Under label noise the share ``strays`` of every draw is then uniform over the classes.
+    Under label noise the share ``label_noise`` of every draw is then uniform over the classes.
     """
     moved = log_odds(p, LEAST_DOUBT)
     centre = log_odds(delivered, LEAST_DOUBT)
@@ -142,7 +142,7 @@ def centred_draws(
         centre = centre * median_correction
     moved += centre - _quantiles(moved, weights, 0.5)
     p = expit(moved)
-    return p if strays is None else p + strays[:, None, None] * (1 / p.shape[-1] - p)
+    return p if label_noise is None else p + label_noise[:, None, None] * (1 / p.shape[-1] - p)
 
 
 def outer_ends(

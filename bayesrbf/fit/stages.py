@@ -1,4 +1,4 @@
-"""Stages of every classifier: calibration, class shares, far rows and prevalences."""
+"""Stages of every classifier: calibration, class shares, extrapolation and prevalences."""
 
 from __future__ import annotations
 
@@ -170,8 +170,8 @@ HALF: Final = 20.0
 
 
 @dataclass(frozen=True)
-class FarRows(Stage):
-    """Class probabilities at rows far outside of a training table."""
+class Extrapolation(Stage):
+    """Class probabilities of out-of-distribution rows, far outside of the training table."""
 
     low: Float[np.ndarray, " column"]
     high: Float[np.ndarray, " column"]
@@ -221,15 +221,17 @@ class FarRows(Stage):
         return step
 
 
-def far_rows(training: Observations, log_shares: Float[np.ndarray, " label"]) -> FarRows:
+def fit_extrapolation(
+    training: Observations, log_shares: Float[np.ndarray, " label"]
+) -> Extrapolation:
     """Bounds beyond which rows are far, by training rows in the user's units.
 
     >>> training = Observations(
     ...     np.array([[0.0], [2.0]]), np.zeros((2, 0), int), np.array([0, 1]), np.ones(2))
-    >>> far = far_rows(training, np.log([0.5, 0.5]))
+    >>> stage = fit_extrapolation(training, np.log([0.5, 0.5]))
     >>> new = np.array([[2.0], [5.0], [25.0], [np.nan]])
     >>> rows = Observations(new, np.zeros((4, 0), int), np.full(4, -1), np.ones(4))
-    >>> far.unknown(rows)
+    >>> stage.unknown(rows)
     array([0. , 0. , 0.5, 0. ])
     """
     cells = training.real
@@ -237,7 +239,7 @@ def far_rows(training: Observations, log_shares: Float[np.ndarray, " label"]) ->
     observed = ~np.isnan(cells)
     low = np.where(observed, cells, np.inf).min(axis=0)
     high = np.where(observed, cells, -np.inf).max(axis=0)
-    return FarRows(low, high, unit.scale, log_shares)
+    return Extrapolation(low, high, unit.scale, log_shares)
 
 
 @dataclass(frozen=True)

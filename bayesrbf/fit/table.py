@@ -1,4 +1,4 @@
-"""A fit as one frozen record: table, model, trace, draws; and rows far from all of training."""
+"""A fit as one frozen record: table, model, trace, draws; and rows out of its distribution."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from bayesrbf.fit.stages import (
     NO_CALIBRATION,
     Calibration,
     ClassShares,
-    FarRows,
+    Extrapolation,
     Prevalence,
-    far_rows,
+    fit_extrapolation,
 )
 from bayesrbf.fit.updates import Update
 from bayesrbf.inference.draws import Draws
@@ -507,13 +507,13 @@ class FittedTable[M: FittedModel, D]:
         updates = [one.stage(numbers.size, seed) for one in self.updates if not one.is_identity]
         return Chain(
             source,
-            (*stages, self.far),
+            (*stages, self.extrapolation),
             (*([] if prevalence is None else [Prevalence(self.log_ratio)]), *updates),
             numbers,
             self.classes.size,
             is_mean=self.reports_mean and drawn,
             is_centred=not self.reports_mean or doubt is not None or bool(updates),
-            strays=cache(pool.strays) if drawn and (doubt or model.pools) else None,
+            label_noise=cache(pool.label_noise) if drawn and (doubt or model.pools) else None,
         )
 
     @property
@@ -522,10 +522,10 @@ class FittedTable[M: FittedModel, D]:
         return self.doubt is None and not self.model.pools
 
     @cached_property
-    def far(self) -> FarRows:
-        """The stage of rows far outside of the training table."""
+    def extrapolation(self) -> Extrapolation:
+        """The stage of out-of-distribution rows."""
         shares = np.ones(1) if self.table.classes is None else self.class_shares
-        return far_rows(self.table.rows, np.log(shares))
+        return fit_extrapolation(self.table.rows, np.log(shares))
 
     def held_out_summary(
         self, p: Float[np.ndarray, "obs label"], prob: float = 0.9

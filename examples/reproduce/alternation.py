@@ -47,7 +47,7 @@ from bayesrbf.families.rbf_network.records import (
     RBFNetworkParameters,
     RBFNetworkSpecification,
 )
-from bayesrbf.fit.stages import far_rows
+from bayesrbf.fit.stages import fit_extrapolation
 from bayesrbf.mixture.em import starting_point
 from bayesrbf.mixture.expectation import Expectation, prepare
 from bayesrbf.mixture.laws import laws_of
@@ -142,7 +142,7 @@ class AlternatingNetwork(ClassifierMixin, BaseEstimator):
         )
         self.network_ = self._fitted_to(rows, structure, np.random.default_rng(seed))
         shares = self.network_.class_shares(training, self.classes_.size)
-        self.far_ = far_rows(training, np.log(shares))
+        self.far_ = fit_extrapolation(training, np.log(shares))
         return self
 
     def _fitted_to(

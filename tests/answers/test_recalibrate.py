@@ -323,8 +323,8 @@ def test_the_parts_of_an_interval_name_the_update():
     model, (X, y) = fitted("stack"), local(40)
     updated = recalibrate(model, X, y, "slope")
     before, told = explain_interval(model, X[:8]), explain_interval(updated, X[:8])
-    *stages, strays = before["part"].to_numpy()
-    assert told["part"].to_numpy().tolist() == [*stages, names.UPDATE, strays]
+    *stages, label_noise = before["part"].to_numpy()
+    assert told["part"].to_numpy().tolist() == [*stages, names.UPDATE, label_noise]
     width = (told["part_upper"] - told["part_lower"]).sel(part=names.UPDATE)
     assert bool((width > 0).all())
     alone = told["part_upper"] - told["part_lower"]

@@ -65,7 +65,7 @@ def test_nobody_is_sure_at_rows_that_are_far(family: str) -> None:
     fit = model.fitted_
     edge = X.max(axis=0) + 0.9 * NEAR * X.std(axis=0)
     for rows in (X, edge[None]):
-        near = tuple(one for one in fit.chain.stages if one is not fit.far)
+        near = tuple(one for one in fit.chain.stages if one is not fit.extrapolation)
         plain = replace(fit.chain, stages=near).reported(new_rows(fit, rows).cells)
         np.testing.assert_array_equal(np.exp(plain), model.predict_proba(rows))
     shares = np.bincount(y) / y.size

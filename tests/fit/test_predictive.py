@@ -13,7 +13,7 @@ from bayesrbf.base.priors import ClassPrediction
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.calibration import tempered
 from bayesrbf.fit.chain import Chain, Draws, Seen, Source, Stage, State, Step
-from bayesrbf.fit.label_noise import StrayLabels, stray_labels
+from bayesrbf.fit.label_noise import LabelNoise, fit_label_noise
 from bayesrbf.fit.probabilities import entropy
 from bayesrbf.fit.row_answers import to_dataset
 from bayesrbf.fit.stages import Calibration, Prevalence
@@ -170,10 +170,12 @@ def test_the_median_of_draws_is_the_reported_one_times_its_correction():
 
 
 def test_few_rows_do_not_tell_that_a_class_is_next_to_impossible():
-    """Stray labels are of any class: draws that all say 0 have an upper end of 2.3 / n / C."""
+    """Label noise is of any class: draws that all say 0 have an upper end of 2.3 / n / C."""
     given = np.tile([1 - 2e-9, 1e-9, 1e-9], (N_OBS, 1))
-    sure, strays = around(posterior()).summary(rows(), 0.9, given), no_surprise(100)
-    found = replace(around(posterior()), strays=lambda: strays).summary(rows(), 0.9, given)
+    sure, label_noise = around(posterior()).summary(rows(), 0.9, given), no_surprise(100)
+    found = replace(around(posterior()), label_noise=lambda: label_noise).summary(
+        rows(), 0.9, given
+    )
     assert (sure.upper[:, 1] < 1e-6).all()
     least = strays_at(0.9, 100) / N_CLASSES
     np.testing.assert_allclose(found.upper[:, 1:], least, rtol=0.05)
@@ -181,9 +183,9 @@ def test_few_rows_do_not_tell_that_a_class_is_next_to_impossible():
     assert ((found.lower <= given) & (given <= found.upper)).all()
 
 
-def no_surprise(n: int) -> StrayLabels:
+def no_surprise(n: int) -> LabelNoise:
     """What n labels leave open that were all foreseen."""
-    return stray_labels(np.ones(n), np.ones(n), N_CLASSES)
+    return fit_label_noise(np.ones(n), np.ones(n), N_CLASSES)
 
 
 def strays_at(share: float, n: int) -> float:
@@ -194,9 +196,9 @@ def strays_at(share: float, n: int) -> float:
 
 
 def test_an_end_that_nobody_may_dispute_is_0_or_1():
-    """Of draws that know of strays; others keep what they say."""
+    """Of draws that know of label_noise; others keep what they say."""
     given = np.tile([1 - 2e-9, 1e-9, 1e-9], (N_OBS, 1))
-    found = replace(around(posterior()), strays=lambda: no_surprise(100)).summary(
+    found = replace(around(posterior()), label_noise=lambda: no_surprise(100)).summary(
         rows(), 0.9, given
     )
     np.testing.assert_array_equal(found.lower[:, 1:], 0)
@@ -218,9 +220,9 @@ def test_an_end_that_nobody_may_dispute_is_0_or_1():
 )
 def test_rates_of_strays_fill_their_distribution_in_any_number(p, weights, n_classes, law):
     """Half of them are none, the others what labels held out leave open."""
-    strays = stray_labels(p, weights, n_classes)
+    label_noise = fit_label_noise(p, weights, n_classes)
     for number in (50, 200, 1000):
-        rates = strays.rates(number)
+        rates = label_noise.rates(number)
         some = rates[rates > 0]
         assert abs(some.size - number / 2) <= 2
         if law is None:  # 80 surprises against 19 labels of the prior
@@ -231,7 +233,9 @@ def test_rates_of_strays_fill_their_distribution_in_any_number(p, weights, n_cla
 
 def test_a_label_that_surprises_raises_the_rate():
     p = np.full(100, 0.97)
-    rates = [stray_labels(np.append(p, last), np.ones(101), 3).rates(200) for last in (0.97, 1e-3)]
+    rates = [
+        fit_label_noise(np.append(p, last), np.ones(101), 3).rates(200) for last in (0.97, 1e-3)
+    ]
     some = rates[0] > 0
     assert (rates[1][some] > rates[0][some]).all()
 
@@ -305,14 +309,14 @@ def test_entropies_split_and_are_not_negative():
 
 
 @pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
-@pytest.mark.parametrize("way", ["averaged", "point", "centred", "corrected, with strays"])
+@pytest.mark.parametrize("way", ["averaged", "point", "centred", "corrected, with label_noise"])
 @pytest.mark.parametrize("log_ratio", [AS_TRAINED, MOVED], ids=["as trained", "moved"])
 def test_both_kinds_of_doubt_are_there_wherever_draws_are_not_certain(way, spread, log_ratio):
     """However far draws lie apart, and whatever is given out: the overlap of a row is not lost."""
     p = posterior(log_ratio=log_ratio, spread=spread)
     given = np.random.default_rng(3).dirichlet(np.full(N_CLASSES, 0.3), size=N_OBS)
-    if way == "corrected, with strays":
-        p = replace(p, stages=(*p.stages, Stretched()), strays=lambda: no_surprise(99))
+    if way == "corrected, with label_noise":
+        p = replace(p, stages=(*p.stages, Stretched()), label_noise=lambda: no_surprise(99))
     averaged, centred = way == "averaged", way not in ("averaged", "point")
     found = replace(p, is_centred=centred).summary(rows(), 0.9, None if averaged else given)
     expected = entropy(mean(p, rows()) if averaged else given)

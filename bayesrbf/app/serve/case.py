@@ -97,7 +97,7 @@ IN_DOUBT: Final = {
     names.OTHER_KINDS: "how far the model is from other kinds of models",
     names.CLASS_SHARES: "the class shares of training",
     names.UPDATE: "the update, which few rows have made",
-    names.STRAY_LABELS: "labels that are wrong, whatever the row",
+    names.LABEL_NOISE: "labels that are wrong, whatever the row",
 }
 
 

@@ -53,7 +53,7 @@ from bayesrbf.families.stack.posterior import (
 )
 from bayesrbf.fit.chain import State
 from bayesrbf.fit.held_out import HeldOut, Masking, NumberedFold, hold_out_folds
-from bayesrbf.fit.label_noise import StrayLabels, stray_labels
+from bayesrbf.fit.label_noise import LabelNoise, fit_label_noise
 from bayesrbf.fit.model import Axes, Description, FittedModel
 from bayesrbf.fit.stages import Calibration
 from bayesrbf.fit.table import TrainingTable
@@ -252,11 +252,11 @@ class FittedStack(FittedModel):
         information[:, held.never_held_out] = 0
         return pool_error(coordinates, information, n, training_levels(rows), n_draws, seed)
 
-    def strays(self) -> StrayLabels:
-        """Stray labels by the labels of held-out rows and the pool's probabilities of these."""
+    def label_noise(self) -> LabelNoise:
+        """Label noise by the labels of held-out rows and the pool's probabilities of these."""
         p = np.exp(self.held_out)
         of_labels = p[np.arange(self.held.labels.size), self.held.labels]
-        return stray_labels(of_labels, self.held.weights, self.members.n_classes)
+        return fit_label_noise(of_labels, self.held.weights, self.members.n_classes)
 
     def log_posterior(self, rows: Observations) -> StackLogPosterior:
         """The log posterior of weights and temperatures, given the rows held out."""

@@ -54,7 +54,7 @@ formula.
 2. *Class shares*, which are all that is known of a row without a cell, are frequencies of so many
    rows: every draw has its own (:class:`bayesrbf.fit.stages.ClassShares`).
 3. *Far rows* are given the class shares, the more the further
-   (:class:`bayesrbf.fit.stages.FarRows`).
+   (:class:`bayesrbf.fit.stages.Extrapolation`).
 4. *Prevalences.* Draws weigh as they find such a row probable where classes are as in use
    (:class:`bayesrbf.fit.stages.Prevalence`).
 5. *Updates* move every draw by intercepts and a slope of its own
@@ -62,8 +62,8 @@ formula.
 6. *Centre.* Each class is moved in log odds to have the median :math:`l \sqrt{1 + \pi V / 8}`,
    with V the variance of the draws: a calibrated probability is the mean of the frequencies of such
    rows, which lies nearer to 1/2 than their median [1]_.
-7. *Stray labels* have a rate that the labels of rows held out leave open: every draw has its own
-   (:func:`bayesrbf.fit.label_noise.stray_labels`).
+7. *Label noise* has a rate that the labels of rows held out leave open: every draw has its own
+   (:func:`bayesrbf.fit.label_noise.fit_label_noise`).
 8. *Ends* are quantiles of these draws, and 0 or 1 where they are nearer to it than anybody may
    dispute (:func:`bayesrbf.fit.probabilities.outer_ends`).
 

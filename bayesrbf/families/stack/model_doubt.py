@@ -23,7 +23,7 @@ from bayesrbf.families.stack.intervals import PoolError
 from bayesrbf.families.stack.members import own_members, trial_of
 from bayesrbf.fit.chain import Draws, Seen, Stage, State, Step
 from bayesrbf.fit.held_out import masking_of
-from bayesrbf.fit.label_noise import StrayLabels
+from bayesrbf.fit.label_noise import LabelNoise
 from bayesrbf.fit.probabilities import LEAST_DOUBT
 
 # How far a classifier may be from the truth, told by a stack of the same rows.
@@ -55,9 +55,9 @@ class ModelDoubt:
         """Real columns, levels and classes of the rows of the pool."""
         return self.pool.members.table_shape
 
-    def strays(self) -> StrayLabels:
-        """Stray labels by the rows held out."""
-        return self.pool.strays()
+    def label_noise(self) -> LabelNoise:
+        """Label noise by the rows held out."""
+        return self.pool.label_noise()
 
     def error(self, n_draws: int, seed: int, rows: Observations) -> ModelUncertainty:
         """The stage that moves draws by the error of the pool, and towards it."""

@@ -163,7 +163,7 @@ def test_parts_of_an_interval_are_those_of_its_law(refined: StackedClassifier) -
     assert float(holes[~complete].mean()) < 0.95 * float(before[~complete].mean())
     assert bool((told["part_lower"] <= told["probability"]).all())
     assert bool((told["part_upper"] >= told["probability"]).all())
-    rest = names.INDUCING_POINTS, names.RARE_LEVELS, names.CLASS_SHARES, names.STRAY_LABELS
+    rest = names.INDUCING_POINTS, names.RARE_LEVELS, names.CLASS_SHARES, names.LABEL_NOISE
     alone = width.sel(part=list(rest)).max("part")
     assert bool((alone <= told["upper"] - told["lower"] + 0.02).all())
 
@@ -313,8 +313,8 @@ def test_the_median_of_the_draws_has_its_correction(
     knows = refined.model_.missing_fraction(rows) < 1
     assert (correction[knows] > 1).all()
     assert (correction[~knows] == 1).all()
-    assert chain.strays is not None
-    middle = replace(chain, strays=None).summary(rows, 1e-9, point)
+    assert chain.label_noise is not None
+    middle = replace(chain, label_noise=None).summary(rows, 1e-9, point)
     ends = np.stack([middle.lower, middle.upper])
     found = np.where(point < 0.5, ends.min(axis=0), ends.max(axis=0))
     np.testing.assert_allclose(logit(found), correction * logit(point), atol=0.02)

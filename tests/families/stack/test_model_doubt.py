@@ -142,7 +142,7 @@ def test_centre_and_width_share_a_scale_where_disputes_end(
     ends = []
     for rest in (1e-4, 1e-9):
         point = np.log(np.array([[1 - rest, rest]] * 3))
-        ends.append(replace(given(fit, point), strays=None).summary(rows, 0.9).upper[:, 1])
+        ends.append(replace(given(fit, point), label_noise=None).summary(rows, 0.9).upper[:, 1])
     assert (ends[0] > 2e-4).all()
     np.testing.assert_allclose(ends[1], ends[0], rtol=1e-2)
 
