@@ -121,7 +121,7 @@ def validate(
     import bayesrbf
     from bayesrbf.app.predict import read_labelled
     from bayesrbf.app.report.output import VALIDATION, held_out_rows
-    from bayesrbf.app.validate import SURE, Beside, validated
+    from bayesrbf.app.validate import SURE, validated
     from bayesrbf.reading.read import names_in_file
 
     there, known = names_in_file(table), options.table
@@ -137,7 +137,7 @@ def validate(
         X, y, read = read_labelled(model, table, target, options, asked)
         before = held_out_rows(folder, [str(label) for label in model.classes_])
         centres = {} if read.centres is None else {read.centres.name: read.centres}
-        beside = Beside.of({**centres, **read.by}, read.scores, read.groups)
+        columns = {**centres, **read.by}
         lost = {"group": known.group, "score": known.score, "centre": known.centre}
         notes = [
             f"The new table has no column {name!r}, which the report had for --{option}."
@@ -145,7 +145,7 @@ def validate(
             if name is not None and name not in there
         ]
         focus = focus_in(deciding, replace(options.focus, level=SURE))
-        result = validated(model, X, y, focus, beside, before, notes)
+        result = validated(model, X, y, focus, columns, read.scores, read.groups, before, notes)
         if out is not None:
             result = result.with_findings_of(bayesrbf.check(model, X))
             _write_validation(out, result, folder, table)
@@ -527,6 +527,7 @@ def report(
         read = read_file(table, target, typed(reading, table), judge, sampled=True)
         # What fits takes seconds to import: a bad table is refused before.
         from bayesrbf.app.report import run
+        from bayesrbf.app.report.judgement import figures
 
         job = run.prepare(
             read,
@@ -548,7 +549,7 @@ def report(
         with spoken():
             result = run.run(job, scratch, tripod)
     if json:
-        answer({"table": table.name, **run.figures(result), "files": files}, (), as_json=True)
+        answer({"table": table.name, **figures(result), "files": files}, (), as_json=True)
         return
     run.tell(result)
     point_to(out, files)

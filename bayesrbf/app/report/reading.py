@@ -11,7 +11,6 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.performance import unvalidated
 from bayesrbf.app.svg import element, linear, picture
 from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
 from bayesrbf.table.encode import encode_labels
@@ -22,8 +21,6 @@ BARS = 20
 MOST_LEVEL_BARS = 12
 NEAR = 0.999
 """Correlation above which two columns are reported as the same."""
-MOST_CLASSES = 12
-"""Classes with pictures of their own: the most frequent."""
 MOST_COLUMNS = 60
 """Columns in the picture of missing cells: those with most of them."""
 
@@ -52,7 +49,6 @@ class Reading:
     band: int  # Rows in a band.
     patterns: int  # Number of distinct patterns of missing cells.
     notes: tuple[str, ...]  # Sentences on what looked odd.
-    too_good: str = ""  # Why figures of held-out rows may be too good.
     missingness: str = ""  # What held-out rows gain by missing indicators.
 
     @property
@@ -60,18 +56,6 @@ class Reading:
         """Share of missing cells of the whole table."""
         shares = [column.missing for column in self.columns]
         return float(np.mean(shares)) if shares else 0.0
-
-    @property
-    def unvalidated(self) -> Mapping[str, int]:
-        """Classes of one or two labelled rows."""
-        return unvalidated(self.class_counts)
-
-    @property
-    def drawn(self) -> list[int]:
-        """Positions of the other classes, the most frequent first, as many as have pictures."""
-        rows = list(self.class_counts.items())
-        told = [c for c, (name, _) in enumerate(rows) if name not in self.unvalidated]
-        return sorted(told, key=lambda c: -rows[c][1])[:MOST_CLASSES]
 
 
 def compute(job: Job, missingness: str = "") -> Reading:
@@ -91,7 +75,6 @@ def compute(job: Job, missingness: str = "") -> Reading:
         band=band,
         patterns=len(np.unique(missing, axis=0)),
         notes=(*job.notes, *_near_duplicates(job)),
-        too_good=job.too_good,
         missingness=missingness,
     )
 
@@ -138,7 +121,7 @@ def _near_duplicates(job: Job) -> Iterator[str]:
 
 
 def say(reading: Reading) -> dict[str, str]:
-    """What was read, and which classes are too rare for any figure; empty where there is none."""
+    """What was read."""
     kinds = [column.kind for column in reading.columns]
     parts = [
         plural(kinds.count(kind), f"{kind} column")
@@ -149,12 +132,7 @@ def say(reading: Reading) -> dict[str, str]:
         holes = "no cell is missing"
     labels = f", {plural(reading.hidden, 'row')} have no label" if reading.hidden else ""
     rows, classes = plural(reading.rows, "row"), len(reading.class_counts)
-    few = [f"“{clipped(c, 24)}” ({plural(n, 'row')})" for c, n in reading.unvalidated.items()]
-    rare = f"Nothing that is said of {listing(few)} can be validated: a class needs more rows."
-    return {
-        "read": f"{rows} with {listing(parts)} and {classes} classes; {holes}{labels}.",
-        "unvalidated": rare if few else "",
-    }
+    return {"read": f"{rows} with {listing(parts)} and {classes} classes; {holes}{labels}."}
 
 
 def show(reading: Reading) -> dict[str, Any]:

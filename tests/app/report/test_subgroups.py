@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.app.report.collect import MODEL
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.judgement import MODEL
 from bayesrbf.app.report.subgroups import compute, groups_of
 from bayesrbf.table.kinds import kind_named
 
