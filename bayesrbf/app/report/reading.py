@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from markupsafe import Markup
 
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.svg import element, linear, picture
 from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
+from bayesrbf.fit.asking import missingness_changes
 from bayesrbf.table.encode import encode_labels
 
 BANDS = 40
 """Most bands of rows in the picture of missing cells."""
 BARS = 20
 MOST_LEVEL_BARS = 12
+MISSING_BY_CHANCE = 0.05
+"""Probability that any class is said to lack cells of a column though chance explains it."""
 NEAR = 0.999
 """Correlation above which two columns are reported as the same."""
 MOST_COLUMNS = 60
@@ -35,6 +38,8 @@ class Column:
     content: str  # Range, or most frequent levels.
     histogram: Float[np.ndarray, " bar"]
     """Counts in equal bins of a real column, or of the most frequent levels."""
+    missing_more: tuple[tuple[str, float], ...] = ()
+    """Classes of which more cells are missing, beyond chance, and their shares."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +71,13 @@ def compute(job: Job, missingness: str = "") -> Reading:
     starts = range(0, len(job.X), band)
     holes = np.stack([missing[start : start + band].mean(0) for start in starts])
     counts = np.bincount(labels[labels >= 0], minlength=classes.size)
+    more = _missing_more(job, missing, list(map(str, classes)), labels)
     return Reading(
         rows=len(job.X),
-        columns=tuple(_column(job, name) for name in job.X.columns),
+        columns=tuple(
+            replace(_column(job, name), missing_more=tuple(more.get(name, ())))
+            for name in job.X.columns
+        ),
         class_counts={str(c): int(n) for c, n in zip(classes, counts, strict=True)},
         hidden=int((labels < 0).sum()),
         holes=holes,
@@ -77,6 +86,23 @@ def compute(job: Job, missingness: str = "") -> Reading:
         notes=(*job.notes, *_near_duplicates(job)),
         missingness=missingness,
     )
+
+
+def _missing_more(
+    job: Job,
+    missing: Bool[np.ndarray, "row column"],
+    classes: Sequence[str],
+    labels: Int[np.ndarray, " row"],
+) -> dict[str, list[tuple[str, float]]]:
+    """By column the classes of which more cells are missing than of all others, beyond chance."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    for place, label in enumerate(classes if len(classes) > 1 else ()):
+        others, own = (missing[(labels >= 0) & ((labels == place) == its)] for its in (False, True))
+        chance = MISSING_BY_CHANCE / len(classes)
+        for one in missingness_changes(list(job.X), others, own, chance, together=False):
+            if one.is_more:
+                found.setdefault(one.columns[0], []).append((label, one.now))
+    return found
 
 
 def _column(job: Job, name: str) -> Column:

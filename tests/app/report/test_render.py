@@ -116,6 +116,13 @@ def test_contents_lead_to_every_section_in_order(n_classes: int) -> None:
     assert re.findall(r'href="#(\w+)"', html) == re.findall(r'<section id="(\w+)"', html)
 
 
+def test_classes_that_lack_more_cells_stand_beside_the_column() -> None:
+    columns = (replace(synthetic().reading.columns[0], missing_more=(("absence", 0.86),)),)
+    html = render(replace(synthetic(), reading=replace(synthetic().reading, columns=columns)))
+    assert "86\xa0% of “absence”" in table_named(html, "Columns")
+    assert " of “" not in table_named(rendered(), "Columns")
+
+
 def test_calibration_of_two_classes_is_drawn_once() -> None:
     assert rendered(n_classes=2).count('aria-label="Reliability of') == 1
 
