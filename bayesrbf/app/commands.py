@@ -472,6 +472,7 @@ def report(
     rehearse: Annotated[bool, Parameter(negative="")] = False,
     stability: int | None = None,
     tripod: Quick = False,
+    short: Quick = False,
     json: Json = False,
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
@@ -509,19 +510,24 @@ def report(
     tripod : bool
         Write tripod.md, too: what the report says of each item of TRIPOD+AI, and boxes for what its
         author writes.
+    short : bool
+        Write short.html, too, about two pages of print: whether to trust the probabilities, what
+        mistakes cost, parts of the table where they are off, and what was read.
     json : bool
         Print one JSON object with the verdict and its figures, and nothing else.
     """
     need()
     limit_time(fitting.time_limit)
     from bayesrbf.app.report.costs import problems_of_target
-    from bayesrbf.app.report.output import FILES, TRIPOD
+    from bayesrbf.app.report.output import FILES, SHORT, TRIPOD
     from bayesrbf.base.files import writing_together
     from bayesrbf.reading.read import read_file
 
     refuse_to_replace(out / TRIPOD, "the items of another report, and what its author wrote")
+    if not short:
+        refuse_to_replace(out / SHORT, "the short form of another report")
     focus = focus_in(deciding, Focus(purpose=purpose))
-    files = (*FILES, TRIPOD) if tripod else FILES
+    files = (*FILES, *[TRIPOD] * tripod, *[SHORT] * short)
     with writing_together(out, files) as scratch:
         judge = problems_of_target(target, focus)
         read = read_file(table, target, typed(reading, table), judge, sampled=True)
@@ -547,7 +553,7 @@ def report(
         if not json:
             run.introduce(job, takes)
         with spoken():
-            result = run.run(job, scratch, tripod)
+            result = run.run(job, scratch, files)
     if json:
         answer({"table": table.name, **figures(result), "files": files}, (), as_json=True)
         return

@@ -49,6 +49,12 @@ LONG: Final = (
     Chapter("model", "8", "The model, and how to make it again", ("described",)),
     Chapter("appendix", "A", "Appendix: did the computation go well?", ("diagnostics",)),
 )
+FOR_COMMITTEES: Final = (
+    TRUST,
+    Chapter("good", "2", "What mistakes cost, and where it is off", ("costs", "subgroups")),
+    Chapter("read", "3", "What was read", ("reading",)),
+)
+"""The short form: about two pages of print."""
 VALIDATED: Final = (
     Chapter("hold", "1", "Do the probabilities hold here?", ("advice", "trust")),
     Chapter("good", "2", "How good it is here", JUDGED),
@@ -56,13 +62,13 @@ VALIDATED: Final = (
 )
 
 
-def render(report: Report, tripod: str = "") -> str:
+def render(report: Report, tripod: str = "", chapters: Sequence[Chapter] = LONG) -> str:
     """The page as HTML without scripts, control characters or anything from outside.
 
     ``tripod`` is the file of the items of TRIPOD+AI that lies beside it, if any.
     """
     items = [bool(said_of(item, report)) for item in ITEMS] if tripod else []
-    return _page(PAGE, report, LONG, tripod=tripod, items=items)
+    return _page(PAGE, report, chapters, tripod=tripod, items=items)
 
 
 def render_validation(result: Validation, title: str) -> str:

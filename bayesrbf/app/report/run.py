@@ -54,12 +54,13 @@ from bayesrbf.app.report.output import (
     PAGE,
     POSTERIOR,
     PREDICTIONS,
+    SHORT,
     TRIPOD,
     draws_content,
     predictions_frame,
     to_csv,
 )
-from bayesrbf.app.report.render import render
+from bayesrbf.app.report.render import FOR_COMMITTEES, render
 from bayesrbf.app.report.tripod import items
 from bayesrbf.app.words import (
     clipped,
@@ -446,8 +447,8 @@ SHOWN_NOTES: Final = 5
 """Notes that a terminal shows where a page has all, the most harmful first."""
 
 
-def run(job: Job, folder: Path, tripod: bool = False) -> Report:
-    """Make the report and write every file; the items of TRIPOD+AI where they are asked for."""
+def run(job: Job, folder: Path, asked: Sequence[str] = ()) -> Report:
+    """Make the report and write every file, and those of TRIPOD and SHORT that are asked for."""
     with sharing(job.jobs), progress((*phases(job), WRITING)) as phase:
         outcome = collect(job, phase)
         with phase(WRITING):
@@ -464,9 +465,11 @@ def run(job: Job, folder: Path, tripod: bool = False) -> Report:
             if thinned:
                 facts = (*report.described.facts, ("draws", thinned))
                 report = replace(report, described=replace(report.described, facts=facts))
-            if tripod:
+            if TRIPOD in asked:
                 write_whole(folder / TRIPOD, items(report).encode())
-            page = render(report, TRIPOD if tripod else "")
+            if SHORT in asked:
+                write_whole(folder / SHORT, render(report, chapters=FOR_COMMITTEES).encode())
+            page = render(report, TRIPOD if TRIPOD in asked else "")
             write_whole(folder / PAGE, page.encode())
     return report
 

@@ -13,7 +13,7 @@ from markupsafe import escape
 from bayesrbf.app.report.collect import SECTIONS, Report
 from bayesrbf.app.report.judgement import pictures, sentences
 from bayesrbf.app.report.refits import Refits
-from bayesrbf.app.report.render import options_whole, render
+from bayesrbf.app.report.render import FOR_COMMITTEES, options_whole, render
 from tests.app.report.browsing import Page
 from tests.app.report.records import rendered, synthetic
 
@@ -114,6 +114,18 @@ def test_nothing_comes_from_outside(page: Page) -> None:
 def test_contents_lead_to_every_section_in_order(n_classes: int) -> None:
     html = rendered(n_classes=n_classes)
     assert re.findall(r'href="#(\w+)"', html) == re.findall(r'<section id="(\w+)"', html)
+
+
+def test_the_short_form_says_nothing_that_the_page_does_not() -> None:
+    report = synthetic(n_classes=2)
+    short = render(report, chapters=FOR_COMMITTEES)
+    told = [one for one in sentences(report).values() if str(escape(one)) in short]
+    assert {sentences(report)[name] for name in ("verdict", "costs", "subgroups", "read")} < {*told}
+    assert short.count('aria-label="Reliability of') == 1
+    assert re.findall(r'href="#(\w+)"', short) == re.findall(r'<section id="(\w+)"', short)
+    whole = Page(rendered(n_classes=2)).text
+    for text in re.findall(r'<p class="how">([^<]*)</p>', short):
+        assert Page(text).text in whole
 
 
 def test_classes_that_lack_more_cells_stand_beside_the_column() -> None:
