@@ -128,11 +128,9 @@ def class_frequencies(
     for label, rows, before, expected in zip(
         classes, counts.tolist(), trained.tolist(), p.mean(0).tolist(), strict=True
     ):
-        of_class, worth = labels == len(frequencies), float(n)
-        if units is not None:
-            alone = proportion(rows / n, n, level)
-            wide = as_wide(lambda some, own=of_class: _share(own[some], level), units, level)  # type: ignore[misc]
-            worth = n * ((alone.upper - alone.lower) / (wide.upper - wide.lower)) ** 2
+        of_class, alone = labels == len(frequencies), proportion(rows / n, n, level)
+        wide = as_wide(lambda some, own=of_class: _share(own[some], level), units, level)  # type: ignore[misc]
+        worth = n * ((alone.upper - alone.lower) / (wide.upper - wide.lower)) ** 2
         away = change(before, trained_rows, rows / n, worth, level)
         lower, upper = max(0.0, before + away.lower), min(1.0, before + away.upper)
         frequencies.append(ClassFrequency(label, rows, rows / n, lower, upper, expected, before))
@@ -148,27 +146,24 @@ def scores_of(
     found: Judgement, p: Probabilities, labels: Labels, trained: Shares, units: Units
 ) -> Iterator[ValidationScore]:
     """Every score with its interval, beside what is expected and the class frequencies."""
-    own, same, model = found.scores[0], found.scores[1], found.performance.model
-    expected = entropy(p), (1 - (p**2).sum(1)) / (2 if p.shape[1] == 2 else 1), p.max(1)
-    every = (
-        ("log loss", model.log_loss, same.log_loss),
-        ("Brier score", model.brier, same.brier),
-        ("share right", model.accuracy, same.accuracy),
-    )
-    for (name, one, (of_frequencies, _)), by_model in zip(every, expected, strict=True):
-        low = max(0.0, one.lower)
-        by = float(by_model.mean())
-        yield ValidationScore(name, one.value, low, one.upper, by, of_frequencies)
-    tilt = own.slope
-    yield ValidationScore("calibration slope", tilt.value, tilt.lower, tilt.upper, 1.0, np.nan)
+    (own, same), model, level = found.scores, found.performance.model, found.focus.level
+    squares = (1 - (p**2).sum(1)) / (2 if p.shape[1] == 2 else 1)
+    every = [
+        ("log loss", model.log_loss, entropy(p), same.log_loss[0]),
+        ("Brier score", model.brier, squares, same.brier[0]),
+        ("share right", model.accuracy, p.max(1), same.accuracy[0]),
+        ("calibration slope", own.slope, np.ones(1), np.nan),
+    ]
     if found.judged.in_costs:
-        level, costs = found.focus.level, mistakes(costs_of(found.classes, found.focus.costs))
-        each = paid(p, labels, costs)
-        one = as_wide(lambda some: mean(each[some], level), units, level)
-        by = float(expected_costs(p, costs).min(axis=1).mean())
-        always = float(paid(np.tile(trained, (labels.size, 1)), labels, costs).mean())
-        low = max(0.0, one.lower)
-        yield ValidationScore("cost of a row", one.value, low, one.upper, by, always)
+        costs = mistakes(costs_of(found.classes, found.focus.costs))
+        each, least = paid(p, labels, costs), expected_costs(p, costs).min(axis=1)
+        here = as_wide(lambda some: mean(each[some], level), units, level)
+        always = paid(np.tile(trained, (labels.size, 1)), labels, costs)
+        every.append(("cost of a row", here, least, float(always.mean())))
+    for name, one, expected, of_frequencies in every:
+        low = one.lower if name == "calibration slope" else max(0.0, one.lower)
+        by = float(expected.mean())
+        yield ValidationScore(name, one.value, low, one.upper, by, of_frequencies)
 
 
 def of_known_rows(fitted: Classifier, X: object) -> Iterator[Remark]:
