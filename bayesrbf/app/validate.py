@@ -194,9 +194,9 @@ def of_other_classes(labels: pd.Series) -> Iterator[Remark]:
 
 def of_ranking(found: Judgement) -> Remark:
     """Whether rows are ranked better than by chance, and no worse than training rows held out."""
-    now = {name: one.auroc for name, one, _ in found.performance.classes}
-    before = {} if found.before is None else {n: one.auroc for n, one, _ in found.before.classes}
-    worse = [name for name in before if now[name].upper < before[name].lower]
+    now = {name: one.auroc for name, one in found.performance.against_rest.items()}
+    before = {} if found.before is None else found.before.against_rest
+    worse = [name for name in before if now[name].upper < before[name].auroc.lower]
     # The class that is most surely ranked; NaN, of classes without rows, comes last.
     best = max(now, key=lambda name: np.nan_to_num(now[name].lower, nan=-1.0))
     is_better = now[best].lower > RANKED_BY_CHANCE
@@ -313,57 +313,20 @@ class Validation:
         it is about, and ``is_finding``: whether chance does not explain it.
     """
 
-    judgement: Judgement
+    target: str
+    rows: int
     unlabelled: int
+    prob: float
+    costs: Mapping[str, float]
     scores: tuple[ValidationScore, ...]
     classes: tuple[ClassFrequency, ...]
+    against_rest: Mapping[str, EventPerformance]
+    event: Event | None
+    before: Mapping[str, EventPerformance]
+    parts: tuple[Parts, ...]
+    score: GivenScore | None
+    judgement: Judgement
     remarks: tuple[Remark, ...]
-
-    @property
-    def target(self) -> str:
-        """Name of the labels."""
-        return self.judgement.target
-
-    @property
-    def rows(self) -> int:
-        """Number of rows that are scored."""
-        return self.judgement.judged.rows
-
-    @property
-    def prob(self) -> float:
-        """Probability inside the intervals."""
-        return self.judgement.focus.level
-
-    @property
-    def costs(self) -> Mapping[str, float]:
-        """Cost of a mistaken row by class."""
-        return self.judgement.focus.costs
-
-    @property
-    def against_rest(self) -> Mapping[str, EventPerformance]:
-        """Every class, or the event of two classes, against all others."""
-        return {name: one for name, one, _ in self.judgement.performance.classes}
-
-    @property
-    def event(self) -> Event | None:
-        """Which of two classes figures are about."""
-        return self.judgement.performance.event
-
-    @property
-    def before(self) -> Mapping[str, EventPerformance]:
-        """The same of the training rows that were held out."""
-        before = self.judgement.before
-        return {} if before is None else {name: one for name, one, _ in before.classes}
-
-    @property
-    def parts(self) -> tuple[Parts, ...]:
-        """Performance part by part."""
-        return self.judgement.parts
-
-    @property
-    def score(self) -> GivenScore | None:
-        """An existing score beside the model."""
-        return self.judgement.score
 
     @property
     def advice(self) -> str:
@@ -387,9 +350,8 @@ class Validation:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values, as JSON has them: what is no number is None."""
-        own = ("unlabelled", "costs", "scores", "classes", "before", "advice", "remarks")
-        record = figures(self.judgement) | {name: getattr(self, name) for name in own}
-        content: dict[str, Any] = plain(record)
+        own = {name: one for name, one in vars(self).items() if name != "judgement"}
+        content: dict[str, Any] = plain(figures(self.judgement) | own | {"advice": self.advice})
         return content
 
     def __str__(self) -> str:
@@ -630,10 +592,19 @@ def validation_of(
         p, labels, shares, round(float(trained.sum())), classes, units, level
     )
     return Validation(
-        judgement=found,
+        target=job.target,
+        rows=labels.size,
         unlabelled=unlabelled,
+        prob=level,
+        costs=dict(job.focus.costs),
         scores=tuple(scores_of(found, p, labels, shares, units)),
         classes=frequencies,
+        against_rest=found.performance.against_rest,
+        event=found.performance.event,
+        before={} if earlier is None else earlier.against_rest,
+        parts=found.parts,
+        score=found.score,
+        judgement=found,
         remarks=(
             *remarks,
             of_ranking(found),

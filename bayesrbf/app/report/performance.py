@@ -72,6 +72,11 @@ class Judged:
         return [(one.event, one, other) for one, other in zip(own, others, strict=True)]
 
     @property
+    def against_rest(self) -> dict[str, EventPerformance]:
+        """The model's figures by class: of two the event, of more every one."""
+        return {one.event: one for one in self.model.events}
+
+    @property
     def hardest(self) -> OfClass:
         """The class with the lowest AUROC; of two classes the one of interest."""
         every = self.classes
@@ -258,8 +263,8 @@ def tell(
     """Figures by their names; those of training rows held out stand beside those of new rows."""
     right = with_ends(performance.model.accuracy, percent)
     yield "classified right", f"{right}, by the most probable class"
-    earlier = {} if before is None else {name: one for name, one, _ in before.classes}
-    for name, one, _ in performance.classes:
+    earlier = {} if before is None else before.against_rest
+    for name, one in performance.against_rest.items():
         if (event := performance.event) is not None:
             for word, share in one.decisions.items():
                 yield word, f"{with_ends(share, percent)}, threshold {percent(event.threshold)}"
@@ -289,7 +294,7 @@ def figures(performance: Judged) -> dict[str, Any]:
             "Brier score": model.brier,
             "share right": model.accuracy,
         },
-        "against_rest": {name: one for name, one, _ in performance.classes},
+        "against_rest": performance.against_rest,
     }
 
 
