@@ -121,7 +121,7 @@ def validate(
     import bayesrbf
     from bayesrbf.app.predict import read_labelled
     from bayesrbf.app.report.output import VALIDATION, held_out_rows
-    from bayesrbf.app.validate import SURE, Beside, validated
+    from bayesrbf.app.validate import SURE, validated
     from bayesrbf.reading.read import names_in_file
 
     there, known = names_in_file(table), options.table
@@ -137,7 +137,7 @@ def validate(
         X, y, read = read_labelled(model, table, target, options, asked)
         before = held_out_rows(folder, [str(label) for label in model.classes_])
         centres = {} if read.centres is None else {read.centres.name: read.centres}
-        beside = Beside.of({**centres, **read.by}, read.scores, read.groups)
+        columns = {**centres, **read.by}
         lost = {"group": known.group, "score": known.score, "centre": known.centre}
         notes = [
             f"The new table has no column {name!r}, which the report had for --{option}."
@@ -145,7 +145,7 @@ def validate(
             if name is not None and name not in there
         ]
         focus = focus_in(deciding, replace(options.focus, level=SURE))
-        result = validated(model, X, y, focus, beside, before, notes)
+        result = validated(model, X, y, focus, columns, read.scores, read.groups, before, notes)
         if out is not None:
             result = result.with_findings_of(bayesrbf.check(model, X))
             _write_validation(out, result, folder, table)
@@ -483,6 +483,7 @@ def report(
     rehearse: Annotated[bool, Parameter(negative="")] = False,
     stability: int | None = None,
     tripod: Quick = False,
+    short: Quick = False,
     json: Json = False,
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
@@ -520,24 +521,30 @@ def report(
     tripod : bool
         Write tripod.md, too: what the report says of each item of TRIPOD+AI, and boxes for what its
         author writes.
+    short : bool
+        Write short.html, too, about two pages of print: whether to trust the probabilities, what
+        mistakes cost, parts of the table where they are off, and what was read.
     json : bool
         Print one JSON object with the verdict and its figures, and nothing else.
     """
     need()
     limit_time(fitting.time_limit)
     from bayesrbf.app.report.costs import problems_of_target
-    from bayesrbf.app.report.output import FILES, TRIPOD
+    from bayesrbf.app.report.output import FILES, SHORT, TRIPOD
     from bayesrbf.base.files import writing_together
     from bayesrbf.reading.read import read_file
 
     refuse_to_replace(out / TRIPOD, "the items of another report, and what its author wrote")
+    if not short:
+        refuse_to_replace(out / SHORT, "the short form of another report")
     focus = focus_in(deciding, Focus(purpose=purpose))
-    files = (*FILES, TRIPOD) if tripod else FILES
+    files = (*FILES, *[TRIPOD] * tripod, *[SHORT] * short)
     with writing_together(out, files) as scratch:
         judge = problems_of_target(target, focus)
         read = read_file(table, target, typed(reading, table), judge, sampled=True)
         # What fits takes seconds to import: a bad table is refused before.
         from bayesrbf.app.report import run
+        from bayesrbf.app.report.judgement import figures
 
         job = run.prepare(
             read,
@@ -557,9 +564,9 @@ def report(
         if not json:
             run.introduce(job, takes)
         with spoken():
-            result = run.run(job, scratch, tripod)
+            result = run.run(job, scratch, files)
     if json:
-        answer({"table": table.name, **run.figures(result), "files": files}, (), as_json=True)
+        answer({"table": table.name, **figures(result), "files": files}, (), as_json=True)
         return
     run.tell(result)
     point_to(out, files)

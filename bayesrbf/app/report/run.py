@@ -33,10 +33,11 @@ from rich.progress import (
 from threadpoolctl import threadpool_limits
 
 from bayesrbf import ReadTable, TableError
-from bayesrbf.app.report.collect import Report, collect, phases, sentences
+from bayesrbf.app.report.collect import Report, collect, phases
 from bayesrbf.app.report.families import FAMILIES, QUICK_FOLDS, check_method
 from bayesrbf.app.report.held_out import Phase
 from bayesrbf.app.report.job import Job, Truth
+from bayesrbf.app.report.judgement import lines, sentences
 from bayesrbf.app.report.options import (
     ALL_CORES,
     ANYTHING,
@@ -54,22 +55,21 @@ from bayesrbf.app.report.output import (
     PAGE,
     POSTERIOR,
     PREDICTIONS,
+    SHORT,
     TRIPOD,
     draws_content,
     predictions_frame,
     to_csv,
 )
-from bayesrbf.app.report.render import render
+from bayesrbf.app.report.render import FOR_COMMITTEES, render
 from bayesrbf.app.report.tripod import items
 from bayesrbf.app.words import (
     clipped,
     harmless,
     listing,
-    number,
     one_line,
     percent,
     plural,
-    with_ends,
 )
 from bayesrbf.base.files import write_whole
 from bayesrbf.base.rows import copies_sentence
@@ -446,8 +446,8 @@ SHOWN_NOTES: Final = 5
 """Notes that a terminal shows where a page has all, the most harmful first."""
 
 
-def run(job: Job, folder: Path, tripod: bool = False) -> Report:
-    """Make the report and write every file; the items of TRIPOD+AI where they are asked for."""
+def run(job: Job, folder: Path, asked: Sequence[str] = ()) -> Report:
+    """Make the report and write every file, and those of TRIPOD and SHORT that are asked for."""
     with sharing(job.jobs), progress((*phases(job), WRITING)) as phase:
         outcome = collect(job, phase)
         with phase(WRITING):
@@ -464,9 +464,11 @@ def run(job: Job, folder: Path, tripod: bool = False) -> Report:
             if thinned:
                 facts = (*report.described.facts, ("draws", thinned))
                 report = replace(report, described=replace(report.described, facts=facts))
-            if tripod:
+            if TRIPOD in asked:
                 write_whole(folder / TRIPOD, items(report).encode())
-            page = render(report, TRIPOD if tripod else "")
+            if SHORT in asked:
+                write_whole(folder / SHORT, render(report, chapters=FOR_COMMITTEES).encode())
+            page = render(report, TRIPOD if TRIPOD in asked else "")
             write_whole(folder / PAGE, page.encode())
     return report
 
@@ -604,7 +606,7 @@ def _lines(console: Console, name: str) -> Iterator[None]:
 
 def tell(report: Report) -> None:
     """Print the verdict and the main figures, a few lines each; no line breaks before a %."""
-    console, rows, told = Console(), list(_main_figures(report)), sentences(report)
+    console, rows, told = Console(), list(lines(report)), sentences(report)
     width = max(len(name) for name, _ in rows)
     said = [told[name] for name in ("verdict", "evidence", "events", "unvalidated")]
     for name, text in [*rows, *(("", sentence) for sentence in filter(None, (QUESTION, *said)))]:
@@ -617,117 +619,3 @@ def tell(report: Report) -> None:
             break_on_hyphens=False,
         )
         console.print(paragraph, highlight=False, markup=False, soft_wrap=True)
-
-
-def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
-    """Names and figures of the table that a terminal shows."""
-    own, *others = report.scores
-    low, high = own.calibration.noise
-    _, hardest, _ = report.performance.hardest
-    yield (
-        "held-out log loss",
-        f"{number(own.log_loss[0])} nats of surprise "
-        f"({listing([f'{one.name} {number(one.log_loss[0])}' for one in others])})",
-    )
-    answers = "lead in the cost of a row" if report.judged.in_costs else "lead in right answers"
-    for column, name in ((1, "lead in log loss"), (2, answers)):
-        every = [f"{one[column]} over {one[0]}" for one in report.judged.leads if one[column]]
-        yield name, listing(every)
-    right = with_ends(report.performance.model.accuracy, percent)
-    yield "classified right", f"{right}, by the most probable class"
-    if (event := report.performance.event) is not None:
-        at = f", threshold {percent(event.threshold)}"
-        yield "sensitivity", f"{with_ends(hardest.sensitivity, percent)}{at}"
-        yield "specificity", f"{with_ends(hardest.specificity, percent)}{at}"
-        yield "PPV", f"{with_ends(hardest.ppv, percent)}{at}"
-        yield "NPV", f"{with_ends(hardest.npv, percent)}{at}"
-    for of_class, one, _ in report.performance.classes:
-        if not np.isnan(one.auroc.value):
-            yield "AUROC", f"{with_ends(one.auroc)}, {clipped(of_class, 24)} against the rest"
-    noise = "" if own.grouped else f" (chance alone {number(low)} to {number(high)})"
-    yield "calibration error", f"{number(own.calibration.error)}{noise}"
-    if report.performance.event is not None:
-        ratio = hardest.observed_to_expected
-        yield "O:E", f"{with_ends(ratio)}, events over those expected, 1 is right"
-    yield "calibration slope", f"{with_ends(own.slope)}, 1 is right"
-    if (score := report.score) is not None:
-        auc, loss = score.differences.auroc, score.differences.log_loss
-        yield (
-            f"less {clipped(score.name, 24)}",
-            f"AUROC {with_ends(auc)}, log loss {with_ends(loss)}",
-        )
-    for parts in report.parts:
-        yield f"by {clipped(parts.by, 24)}", f"{plural(len(parts.parts), 'part')} on the page"
-    if report.refits.stability is not None:
-        yield "stability", sentences(report)["stability"]
-    if report.refits.learning is not None:
-        yield "more rows", report.refits.learning.sentence
-    some, rows_of, how = report.doubt.unsettled(report.costs is not None)
-    yield "unsure of", f"{some} of {plural(rows_of, 'row')}, {how}"
-    yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by a density of all rows"
-    if report.check is not None:
-        rows = f"{plural(report.check.rows, 'row')} that the fit had without their labels"
-        yield "hidden labels", f"{percent(report.check.accuracy)} right, of {rows}"
-    units = "rows" if report.judged.groups is None else "groups"
-    yield "in brackets", f"intervals of {percent(report.focus.level)}; those of leads count {units}"
-
-
-def figures(report: Report) -> dict[str, object]:
-    """The verdict and the main figures, by name."""
-    held_out, judged, (own, *others) = report.performance, report.judged, report.scores
-    base, rival, told = judged.base, judged.rival, sentences(report)
-    by_costs = "the decision of least expected cost"
-    most_probable = "the most probable class"
-    answers = "cost of a row" if judged.in_costs else "share right"
-    return {
-        "target": report.target,
-        "classes": report.classes,
-        "rows": judged.rows,
-        "prob": report.focus.level,
-        "verdict": told["verdict"],
-        "evidence": told["evidence"],
-        "event": report.performance.event,
-        "unvalidated": report.reading.unvalidated,
-        "scores": {
-            "log loss": held_out.model.log_loss,
-            "Brier score": held_out.model.brier,
-            "share right": held_out.model.accuracy,
-        },
-        "decided_by": {
-            "share right": most_probable,
-            "against_rest": by_costs if judged.in_costs else most_probable,
-        },
-        "rivals": {one.name: {"log loss": one.log_loss[0]} for one in others},
-        "leads": (
-            {"over": "class frequencies", "log loss": base.gain.interval},
-            {"over": base.name, answers: base.gain_of_answers.interval},
-            {
-                "over": rival.name,
-                "log loss": rival.gain.interval,
-                answers: rival.gain_of_answers.interval,
-            },
-        ),
-        "cost_of_a_row": judged.answers if judged.in_costs else None,
-        "calibration_error": own.calibration.error,
-        "calibration_error_by_chance": own.calibration.noise,
-        "calibration_slope": own.slope,
-        "against_rest": {name: one for name, one, _ in held_out.classes},
-        "parts": report.parts,
-        "score": report.score,
-        "stability": None
-        if (found := report.refits.stability) is None
-        else {
-            "refits": len(found.refits),
-            "failures": found.failures,
-            "recipe": report.refits.recipe,
-            "events": {
-                one.event: {"threshold": one.threshold, "level": one.level, **one.figures}
-                for one in found.events
-            },
-        },
-        "learning_curve": None
-        if (curve := report.refits.learning) is None
-        else {"sentence": curve.sentence, "sizes": curve.sizes, "figures": curve.figures},
-        "unsure": report.doubt.below,
-        "cells_that_look_wrong": report.oddities.n_cells,
-    }
