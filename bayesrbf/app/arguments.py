@@ -57,8 +57,7 @@ _CODES: Final = {signal.SIGTERM: TERMINATED} | ({} if _ALARM is None else {_ALAR
 SENTENCES: Final = {
     TERMINATED: "terminated; nothing was written.",
     TIMED_OUT: "the time limit was reached; nothing was written. Allow twice the time that is "
-    "announced, which itself takes up to a minute to estimate, or take --model mixture "
-    "--inference map, which fits sooner.",
+    "announced, or take --model mixture --inference map, which fits sooner.",
 }
 """Message of each exit code."""
 

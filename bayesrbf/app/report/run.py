@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
 import time
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import fill
@@ -18,7 +18,6 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 from joblib import cpu_count, parallel_config
 from rich.console import Console
 from rich.progress import (
@@ -81,14 +80,16 @@ from bayesrbf.version import __version__
 # Estimates how long a run takes, and cuts it down to a time limit.
 
 
-TIMED_ROWS: Final = 100
-"""Rows of the fit that is timed, or more of a long table."""
-TIMED_PART: Final = 5
-"""One row in so many of a long table is in that fit."""
-FIXED_ROWS: Final = 100
-"""Rows that take as long as what is the same for any number of rows."""
-LONG_FIT: Final = 60.0
-"""Seconds of a timed fit beyond which it is not timed again: compiled anew, it takes 20."""
+FIT_SECONDS: Final[Mapping[FamilyName, tuple[float, float]]] = {
+    "stack": (1.0, 0.03),
+    "mixture": (0.5, 0.006),
+    "rbf": (0.5, 0.06),
+    "sdgm": (10.0, 0.6),
+    "median_lvq": (0.1, 0.003),
+}
+"""Seconds of a fit: what any takes, and a factor of the root of its cells times its classes."""
+USUAL_WORK: Final = 0.007
+"""Seconds of the work that this machine is timed by, where these were measured."""
 DRAWN: Final = 3.0
 """Draws of a family but the stack, in fits: a rough mean."""
 COMPARED: Final = 8.0
@@ -110,38 +111,23 @@ SURE: Final = 0.5
 
 
 def seconds_of(job: Job) -> float:
-    """Seconds of one fit to the whole table, by a timed fit to some of its rows; NaN if it fails.
-
-    The first fit of a process loads compiled code, or compiles it, so that a second one is timed.
-    """
-    n, taken = len(job.X), np.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit itself says them
-        for most in (TIMED_ROWS, max(TIMED_ROWS, n // TIMED_PART)):
-            rows = _some_rows(job, most)
-            X, y = job.X.iloc[rows], job.y.iloc[rows]
-            start = time.perf_counter()
-            try:
-                FAMILIES[job.family].procedure(job)(X, y)
-            except ValueError:  # too few rows of a class or a group: the whole table has more
-                return float("nan")
-            taken = time.perf_counter() - start
-            if taken > LONG_FIT:
-                break
-    return float(taken * (FIXED_ROWS + n) / (FIXED_ROWS + rows.size))
+    """Seconds of one fit to the whole table, by its size and the speed of this machine."""
+    fixed, each = FIT_SECONDS[job.family]
+    classes = np.unique(job.labels[job.labels >= 0]).size
+    return slowness() * (fixed + each * math.sqrt(job.X.size * classes))
 
 
-def _some_rows(job: Job, most: int) -> Int[np.ndarray, " some"]:
-    """A sample of rows that keeps the shares of the classes, but at least four rows of each."""
-    labels = job.labels
-    share = min(1.0, most / labels.size)
-    rng = np.random.default_rng(job.seed)
-    parts = []
-    for code in np.unique(labels):
-        own = np.flatnonzero(labels == code)
-        size = min(own.size, max(4, round(share * own.size)))
-        parts.append(rng.choice(own, size, replace=False))
-    return np.sort(np.concatenate(parts))
+@cache
+def slowness() -> float:
+    """How much longer this machine takes for a little linear algebra, and for steps of Python."""
+    symmetric = np.fromfunction(lambda i, j: np.cos(i * j) + np.cos(i - j), (200, 200))
+    taken = []
+    for _ in range(5):
+        start = time.perf_counter()
+        np.linalg.eigh(symmetric)
+        sum(step * step for step in range(50_000))
+        taken.append(time.perf_counter() - start)
+    return min(taken) / USUAL_WORK
 
 
 def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
@@ -201,8 +187,19 @@ def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str
     line = _line(seconds)
     if limit is not None and seconds > SURE * limit:
         size = "more than" if seconds > limit else "more than half of"
-        line += f" That is {size} --time-limit {limit:g}; what is not done by then is not written."
+        line += (
+            f" That is {size} --time-limit {limit:g}; what is not done by then is not written. "
+            f"{_what_would_hold(job, limit, seconds, judged)}"
+        )
     return replace(form, jobs=number), line
+
+
+def _what_would_hold(job: Job, limit: float, seconds: float, judged: bool) -> str:
+    """A sentence on what would be done in time: a smaller model, or a longer limit."""
+    small = quicker(replace(job, family="mixture", inference="map"))
+    taken = processes(job.jobs, seconds_of_run(small, seconds_of(small), judged))[1]
+    ways = ["--model mixture --inference map"] if taken <= min(SURE * limit, seconds) else []
+    return f"Enough would be {' or '.join([*ways, f'--time-limit {math.ceil(seconds / SURE)}'])}."
 
 
 def _form(job: Job, limit: float | None, judged: bool) -> tuple[Job, float]:
@@ -240,14 +237,12 @@ def _noted(job: Job, limit: float | None = None) -> Job:
 
 
 def _line(seconds: float) -> str:
-    """A sentence on the expected time; empty where it is not known.
+    """A sentence on the expected time.
 
     >>> _line(7.0), _line(48.0), _line(140.0), _line(9000.0)
     ('Some seconds on this machine.', 'About 50 seconds on this machine.', 'About 2 minutes on this
     machine.', 'About 2.5 hours on this machine.')
     """
-    if np.isnan(seconds):
-        return ""
     if seconds < 15:
         return "Some seconds on this machine."
     if seconds < 90:
