@@ -120,7 +120,8 @@ def validate(
     options, model = model_for(folder, table, target, others, missingness)
     import bayesrbf
     from bayesrbf.app.predict import read_labelled
-    from bayesrbf.app.report.output import VALIDATION, held_out_rows
+    from bayesrbf.app.report.options import VALIDATION
+    from bayesrbf.app.report.output import held_out_rows
     from bayesrbf.app.validate import SURE, validated
     from bayesrbf.reading.read import names_in_file
 
@@ -156,7 +157,8 @@ def validate(
 def _write_validation(out: Path, result: Validation, folder: Path, table: Path) -> None:
     """Write the page of a validation to a folder, and its figures for the model card."""
     need(("jinja2", "markupsafe", "pandas"), "page of validate")
-    from bayesrbf.app.report.output import FIGURES, MODEL, VALIDATION, figures_content
+    from bayesrbf.app.report.options import FIGURES, MODEL, VALIDATION
+    from bayesrbf.app.report.output import figures_content
     from bayesrbf.app.report.render import render_validation
     from bayesrbf.base.files import write_whole, writing_together
 
@@ -530,7 +532,7 @@ def report(
     need()
     limit_time(fitting.time_limit)
     from bayesrbf.app.report.costs import problems_of_target
-    from bayesrbf.app.report.output import FILES, SHORT, TRIPOD
+    from bayesrbf.app.report.options import FILES, SHORT, TRIPOD
     from bayesrbf.base.files import writing_together
     from bayesrbf.reading.read import read_file
 
@@ -613,8 +615,7 @@ def fit(
     need()
     limit_time(fitting.time_limit)
     from bayesrbf.app.report.costs import problems_of_target
-    from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content
-    from bayesrbf.app.report.output import MODEL, PAGE
+    from bayesrbf.app.report.options import MODEL, OPTIONS, PAGE, ReportOptions, options_content
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.reading.read import read_file
 
@@ -680,7 +681,8 @@ def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) ->
     import numpy as np
 
     from bayesrbf import read_table
-    from bayesrbf.app.report.output import FILES, to_csv
+    from bayesrbf.app.report.options import FILES
+    from bayesrbf.app.report.output import to_csv
     from bayesrbf.app.report.run import facts_of, introduce, prepare, run, tell, within
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.datasets import demo_tables
@@ -780,7 +782,7 @@ def serve(
         Do not offer rows of the training table on the page; distributions of its columns stay.
     """
     need((*REPORT_PACKAGES, *PACKAGES), "server")
-    from bayesrbf.app.report.output import MODEL
+    from bayesrbf.app.report.options import MODEL
     from bayesrbf.app.serve.served import Access, Limits, ModelFolder
 
     named = folders_by_name(folder, model)

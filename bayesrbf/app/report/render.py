@@ -15,7 +15,7 @@ from bayesrbf.app import words
 from bayesrbf.app.report.collect import Report
 from bayesrbf.app.report.held_out import RIVALS_IN_WORDS
 from bayesrbf.app.report.judgement import Judgement, pictures, sentences
-from bayesrbf.app.report.output import PAGE, VALIDATION
+from bayesrbf.app.report.options import PAGE, VALIDATION
 from bayesrbf.app.report.tripod import ITEMS, said_of
 from bayesrbf.version import __version__
 

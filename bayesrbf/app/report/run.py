@@ -41,7 +41,13 @@ from bayesrbf.app.report.options import (
     ALL_CORES,
     ANYTHING,
     AS_TRAINED,
+    MODEL,
     OPTIONS,
+    PAGE,
+    POSTERIOR,
+    PREDICTIONS,
+    SHORT,
+    TRIPOD,
     FamilyName,
     Focus,
     Inference,
@@ -49,17 +55,7 @@ from bayesrbf.app.report.options import (
     ReportOptions,
     options_content,
 )
-from bayesrbf.app.report.output import (
-    MODEL,
-    PAGE,
-    POSTERIOR,
-    PREDICTIONS,
-    SHORT,
-    TRIPOD,
-    draws_content,
-    predictions_frame,
-    to_csv,
-)
+from bayesrbf.app.report.output import draws_content, predictions_frame, to_csv
 from bayesrbf.app.report.render import FOR_COMMITTEES, render
 from bayesrbf.app.report.tripod import items
 from bayesrbf.app.words import (

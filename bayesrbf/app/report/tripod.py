@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from bayesrbf.app.report.collect import Report
 from bayesrbf.app.report.judgement import sentences
-from bayesrbf.app.report.output import MODEL, PAGE, POSTERIOR, PREDICTIONS
+from bayesrbf.app.report.options import MODEL, PAGE, POSTERIOR, PREDICTIONS
 from bayesrbf.app.words import clipped, count, harmless, listing, number, percent, plural, with_ends
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import pytest
 
 from bayesrbf.app.report.collect import Report
 from bayesrbf.app.report.judgement import figures
-from bayesrbf.app.report.options import ANYTHING, Purpose, read_options
-from bayesrbf.app.report.output import PAGE, TRIPOD
+from bayesrbf.app.report.options import ANYTHING, PAGE, TRIPOD, Purpose, read_options
 from bayesrbf.app.report.refits import Refits
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.tripod import ITEMS, SECTIONS, TABLE, items, said_of
