@@ -19,7 +19,8 @@ import xarray as xr
 
 from bayesrbf.app.report import output
 from bayesrbf.app.report import run as running
-from bayesrbf.app.report.output import FILES, draws_content, to_netcdf
+from bayesrbf.app.report.options import FILES
+from bayesrbf.app.report.output import draws_content, to_netcdf
 from tests.app.report.tables import mixed_table
 from tests.commands import command
 

@@ -85,9 +85,8 @@ def test_a_command_ends_by_itself_at_the_limit(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == TIMED_OUT
     assert done.stderr.endswith(
-        "Allow twice the time that is announced, which itself takes up to a minute to estimate, "
-        "or take --model mixture --inference map, which fits "
-        "sooner.\n"
+        "Allow twice the time that is announced, or take --model mixture --inference map, "
+        "which fits sooner.\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 

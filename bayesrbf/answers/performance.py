@@ -249,6 +249,16 @@ class EventPerformance:
         """Scores and calibration, by their names in words."""
         return {name: getattr(self, field) for field, name in FIGURES.items()}
 
+    @property
+    def decisions(self) -> dict[str, Interval]:
+        """Shares of right decisions, by their names in words."""
+        return {
+            "sensitivity": self.sensitivity,
+            "specificity": self.specificity,
+            "PPV": self.ppv,
+            "NPV": self.npv,
+        }
+
 
 Named = dict[str, Interval]
 

@@ -57,8 +57,7 @@ _CODES: Final = {signal.SIGTERM: TERMINATED} | ({} if _ALARM is None else {_ALAR
 SENTENCES: Final = {
     TERMINATED: "terminated; nothing was written.",
     TIMED_OUT: "the time limit was reached; nothing was written. Allow twice the time that is "
-    "announced, which itself takes up to a minute to estimate, or take --model mixture "
-    "--inference map, which fits sooner.",
+    "announced, or take --model mixture --inference map, which fits sooner.",
 }
 """Message of each exit code."""
 
@@ -519,14 +518,15 @@ def model_for(
     missingness: Missingness = AS_TRAINED,
 ) -> tuple[ReportOptions, Any]:
     """Options and model of a folder, for a table; what is absent is refused before imports."""
-    from bayesrbf import TableError
-    from bayesrbf.app.report.options import read_options
-    from bayesrbf.app.report.output import MODEL
-    from bayesrbf.reading.read import names_in_file, no_column
+    from bayesrbf.app.report.options import MODEL, read_options
 
     if folder.is_file():
         raise NotADirectoryError(f"{folder} is a file; the folder of the model comes first.")
     (folder / MODEL).stat()
+    table.stat()
+    from bayesrbf import TableError
+    from bayesrbf.reading.read import names_in_file, no_column
+
     header = names_in_file(table)
     absent = [name for name in (target, *others) if name is not None and name not in header]
     if absent:
@@ -549,7 +549,7 @@ def refuse_to_replace(file: Path, what: str) -> None:
 
 def point_to(folder: Path, files: Iterable[str]) -> None:
     """Print where the files are."""
-    from bayesrbf.app.report.output import PAGE
+    from bayesrbf.app.report.options import PAGE
 
     print(f"Open {folder / PAGE}")
     print(f"In {folder}: {', '.join(sorted(files))}")

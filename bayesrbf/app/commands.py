@@ -120,8 +120,9 @@ def validate(
     options, model = model_for(folder, table, target, others, missingness)
     import bayesrbf
     from bayesrbf.app.predict import read_labelled
-    from bayesrbf.app.report.output import VALIDATION, held_out_rows
-    from bayesrbf.app.validate import SURE, Beside, validated
+    from bayesrbf.app.report.options import VALIDATION
+    from bayesrbf.app.report.output import held_out_rows
+    from bayesrbf.app.validate import SURE, validated
     from bayesrbf.reading.read import names_in_file
 
     there, known = names_in_file(table), options.table
@@ -137,7 +138,7 @@ def validate(
         X, y, read = read_labelled(model, table, target, options, asked)
         before = held_out_rows(folder, [str(label) for label in model.classes_])
         centres = {} if read.centres is None else {read.centres.name: read.centres}
-        beside = Beside.of({**centres, **read.by}, read.scores, read.groups)
+        columns = {**centres, **read.by}
         lost = {"group": known.group, "score": known.score, "centre": known.centre}
         notes = [
             f"The new table has no column {name!r}, which the report had for --{option}."
@@ -145,7 +146,7 @@ def validate(
             if name is not None and name not in there
         ]
         focus = focus_in(deciding, replace(options.focus, level=SURE))
-        result = validated(model, X, y, focus, beside, before, notes)
+        result = validated(model, X, y, focus, columns, read.scores, read.groups, before, notes)
         if out is not None:
             result = result.with_findings_of(bayesrbf.check(model, X))
             _write_validation(out, result, folder, table)
@@ -156,7 +157,8 @@ def validate(
 def _write_validation(out: Path, result: Validation, folder: Path, table: Path) -> None:
     """Write the page of a validation to a folder, and its figures for the model card."""
     need(("jinja2", "markupsafe", "pandas"), "page of validate")
-    from bayesrbf.app.report.output import FIGURES, MODEL, VALIDATION, figures_content
+    from bayesrbf.app.report.options import FIGURES, MODEL, VALIDATION
+    from bayesrbf.app.report.output import figures_content
     from bayesrbf.app.report.render import render_validation
     from bayesrbf.base.files import write_whole, writing_together
 
@@ -483,6 +485,7 @@ def report(
     rehearse: Annotated[bool, Parameter(negative="")] = False,
     stability: int | None = None,
     tripod: Quick = False,
+    short: Quick = False,
     json: Json = False,
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
@@ -520,24 +523,30 @@ def report(
     tripod : bool
         Write tripod.md, too: what the report says of each item of TRIPOD+AI, and boxes for what its
         author writes.
+    short : bool
+        Write short.html, too, about two pages of print: whether to trust the probabilities, what
+        mistakes cost, parts of the table where they are off, and what was read.
     json : bool
         Print one JSON object with the verdict and its figures, and nothing else.
     """
     need()
     limit_time(fitting.time_limit)
     from bayesrbf.app.report.costs import problems_of_target
-    from bayesrbf.app.report.output import FILES, TRIPOD
+    from bayesrbf.app.report.options import FILES, SHORT, TRIPOD
     from bayesrbf.base.files import writing_together
     from bayesrbf.reading.read import read_file
 
     refuse_to_replace(out / TRIPOD, "the items of another report, and what its author wrote")
+    if not short:
+        refuse_to_replace(out / SHORT, "the short form of another report")
     focus = focus_in(deciding, Focus(purpose=purpose))
-    files = (*FILES, TRIPOD) if tripod else FILES
+    files = (*FILES, *[TRIPOD] * tripod, *[SHORT] * short)
     with writing_together(out, files) as scratch:
         judge = problems_of_target(target, focus)
         read = read_file(table, target, typed(reading, table), judge, sampled=True)
         # What fits takes seconds to import: a bad table is refused before.
         from bayesrbf.app.report import run
+        from bayesrbf.app.report.judgement import figures
 
         job = run.prepare(
             read,
@@ -557,9 +566,9 @@ def report(
         if not json:
             run.introduce(job, takes)
         with spoken():
-            result = run.run(job, scratch, tripod)
+            result = run.run(job, scratch, files)
     if json:
-        answer({"table": table.name, **run.figures(result), "files": files}, (), as_json=True)
+        answer({"table": table.name, **figures(result), "files": files}, (), as_json=True)
         return
     run.tell(result)
     point_to(out, files)
@@ -606,8 +615,7 @@ def fit(
     need()
     limit_time(fitting.time_limit)
     from bayesrbf.app.report.costs import problems_of_target
-    from bayesrbf.app.report.options import OPTIONS, ReportOptions, options_content
-    from bayesrbf.app.report.output import MODEL, PAGE
+    from bayesrbf.app.report.options import MODEL, OPTIONS, PAGE, ReportOptions, options_content
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.reading.read import read_file
 
@@ -673,7 +681,8 @@ def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) ->
     import numpy as np
 
     from bayesrbf import read_table
-    from bayesrbf.app.report.output import FILES, to_csv
+    from bayesrbf.app.report.options import FILES
+    from bayesrbf.app.report.output import to_csv
     from bayesrbf.app.report.run import facts_of, introduce, prepare, run, tell, within
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.datasets import demo_tables
@@ -773,7 +782,7 @@ def serve(
         Do not offer rows of the training table on the page; distributions of its columns stay.
     """
     need((*REPORT_PACKAGES, *PACKAGES), "server")
-    from bayesrbf.app.report.output import MODEL
+    from bayesrbf.app.report.options import MODEL
     from bayesrbf.app.serve.served import Access, Limits, ModelFolder
 
     named = folders_by_name(folder, model)

@@ -65,8 +65,7 @@ def update(
     options, model = model_for(folder, table, target)
     import bayesrbf
     from bayesrbf.app.predict import read_labelled
-    from bayesrbf.app.report.options import OPTIONS, options_content
-    from bayesrbf.app.report.output import MODEL, PAGE
+    from bayesrbf.app.report.options import MODEL, OPTIONS, PAGE, options_content
     from bayesrbf.base.files import write_whole, writing_together
 
     if out.resolve() == folder.resolve() or (out / PAGE).exists():

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from os import PathLike
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -15,23 +14,28 @@ from jaxtyping import Bool, Float, Int, Shaped
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from bayesrbf.answers.comparisons import GivenScore, Parts, given_score, performance_by
-from bayesrbf.answers.performance import EventPerformance, as_wide, event_performance, group_numbers
-from bayesrbf.answers.scores import Interval, calibration, change, mean, proportion, slope
+from bayesrbf.answers.comparisons import GivenScore, Parts
+from bayesrbf.answers.performance import EventPerformance, as_wide, group_numbers
+from bayesrbf.answers.scores import Interval, change, mean, proportion
 from bayesrbf.app.check import as_classes, column_remarks, loaded, named_cells
 from bayesrbf.app.remarks import OF_CELLS, OF_DENSITY, Remark, advice, lines_of_remarks
-from bayesrbf.app.report.costs import costs_of, decisions, problems_of_focus
-from bayesrbf.app.report.options import Focus
-from bayesrbf.app.report.performance import (
-    Event,
-    event_of,
-    few_for_calibration,
-    is_open,
-    of_separation,
-    thresholds_at,
+from bayesrbf.app.report import performance
+from bayesrbf.app.report.costs import costs_of, problems_of_focus
+from bayesrbf.app.report.held_out import HeldOutRows
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.judgement import (
+    FREQUENCIES,
+    JUDGED,
+    MODEL,
+    Judgement,
+    Unseen,
+    compute,
+    figures,
+    lines,
 )
-from bayesrbf.app.report.scores import calibrated
-from bayesrbf.app.report.subgroups import parts_by
+from bayesrbf.app.report.options import Focus
+from bayesrbf.app.report.performance import Event, is_open, of_separation
+from bayesrbf.app.report.trust import evidence, read_calibration, worth
 from bayesrbf.app.words import (
     aligned,
     clipped,
@@ -43,12 +47,12 @@ from bayesrbf.app.words import (
     plural,
     with_ends,
 )
-from bayesrbf.base.arrays import Labels, Probabilities, brier, correct, log_loss
+from bayesrbf.base.arrays import Labels, Probabilities, log_loss
+from bayesrbf.base.table_options import PLAIN
 from bayesrbf.fit import asking
 from bayesrbf.fit.decisions import expected_costs, mistakes, paid
 from bayesrbf.fit.probabilities import entropy
 from bayesrbf.table.encode import read_labels
-from bayesrbf.table.kinds import Kind
 
 if TYPE_CHECKING:
     from bayesrbf.app.check import DriftCheck
@@ -60,14 +64,13 @@ if TYPE_CHECKING:
 
 SURE: Final = 0.99
 """Probability inside all intervals: what one of them leaves out is a finding."""
-USUAL: Final = Focus(level=SURE)
 LISTED_CLASSES: Final = 6
-NO_KINDS: Final[Mapping[str, Kind]] = MappingProxyType({})
 MOSTLY_TRAINED: Final = 0.5
 """Share of known rows beyond which a table is not new; some rows equal others by chance."""
 
 Shares = Float[np.ndarray, " label"]
-CostMatrix = Float[np.ndarray, "label decision"]
+Units = Int[np.ndarray, " obs"] | None
+"""Group of each row."""
 HeldOut = tuple[Float[np.ndarray, "held_out label"], Int[np.ndarray, " held_out"]]
 """Probabilities and labels of training rows that were held out."""
 
@@ -125,74 +128,42 @@ def class_frequencies(
     for label, rows, before, expected in zip(
         classes, counts.tolist(), trained.tolist(), p.mean(0).tolist(), strict=True
     ):
-        of_class, worth = labels == len(frequencies), float(n)
-        if units is not None:
-            alone = proportion(rows / n, n, level)
-            wide = as_wide(lambda some, own=of_class: _share(own[some], level), units, level)  # type: ignore[misc]
-            worth = n * ((alone.upper - alone.lower) / (wide.upper - wide.lower)) ** 2
+        of_class, alone = labels == len(frequencies), proportion(rows / n, n, level)
+        wide = as_wide(lambda some, own=of_class: _share(own[some], level), units, level)  # type: ignore[misc]
+        worth = n * ((alone.upper - alone.lower) / (wide.upper - wide.lower)) ** 2
         away = change(before, trained_rows, rows / n, worth, level)
         lower, upper = max(0.0, before + away.lower), min(1.0, before + away.upper)
         frequencies.append(ClassFrequency(label, rows, rows / n, lower, upper, expected, before))
     return tuple(frequencies)
 
 
-Units = Int[np.ndarray, " obs"] | None
-"""Group of each row."""
-
-
 def _share(holds: Shaped[np.ndarray, " obs"], level: float) -> Interval:
-    """Share of rows for which something holds, in part where it is a number."""
+    """Share of rows for which something holds."""
     return proportion(float(holds.mean()), holds.size, level)
 
 
-def _mean(values: Float[np.ndarray, " obs"], units: Units, level: float) -> Interval:
-    """Mean of rows, or of rows in groups."""
-    return as_wide(lambda some: mean(values[some], level), units, level)
-
-
-def _slope(p: Probabilities, labels: Labels, units: Units, level: float) -> Interval:
-    """Calibration slope of rows, or of rows in groups."""
-    return as_wide(lambda some: slope(p[some], labels[some], level), units, level)
-
-
 def scores_of(
-    p: Probabilities, labels: Labels, trained: Shares, units: Units = None, level: float = SURE
+    found: Judgement, p: Probabilities, labels: Labels, trained: Shares, units: Units
 ) -> Iterator[ValidationScore]:
     """Every score with its interval, beside what is expected and the class frequencies."""
-    same = np.tile(trained, (labels.size, 1))
-    doubt = entropy(p)
-    for name, score, expected in (
-        ("log loss", log_loss, doubt),
-        ("Brier score", brier, (1 - (p**2).sum(1)) / (2 if trained.size == 2 else 1)),
-    ):
-        here, base = _mean(score(p, labels), units, level), float(score(same, labels).mean())
-        low = max(0.0, here.lower)
-        yield ValidationScore(name, here.value, low, here.upper, float(expected.mean()), base)
-    hits = correct(p, labels)
-    right = as_wide(lambda some: _share(hits[some], level), units, level)
-    base = float(correct(same, labels).mean())
-    expected_right = float(p.max(1).mean())
-    yield ValidationScore(
-        "share right", right.value, right.lower, right.upper, expected_right, base
-    )
-    tilt = _slope(p, labels, units, level)
-    yield ValidationScore("calibration slope", tilt.value, tilt.lower, tilt.upper, 1.0, np.nan)
-
-
-def cost_score(
-    p: Probabilities,
-    labels: Labels,
-    trained: Shares,
-    costs: CostMatrix,
-    units: Units = None,
-    level: float = SURE,
-) -> ValidationScore:
-    """Mean cost of a row when every decision has the least expected cost."""
-    own = _mean(paid(p, labels, costs), units, level)
-    same = paid(np.tile(trained, (labels.size, 1)), labels, costs)
-    expected = float(expected_costs(p, costs).min(axis=1).mean())
-    low = max(0.0, own.lower)
-    return ValidationScore("cost of a row", own.value, low, own.upper, expected, float(same.mean()))
+    (own, same), model, level = found.scores, found.performance.model, found.focus.level
+    squares = (1 - (p**2).sum(1)) / (2 if p.shape[1] == 2 else 1)
+    every = [
+        ("log loss", model.log_loss, entropy(p), same.log_loss[0]),
+        ("Brier score", model.brier, squares, same.brier[0]),
+        ("share right", model.accuracy, p.max(1), same.accuracy[0]),
+        ("calibration slope", own.slope, np.ones(1), np.nan),
+    ]
+    if found.judged.in_costs:
+        costs = mistakes(costs_of(found.classes, found.focus.costs))
+        each, least = paid(p, labels, costs), expected_costs(p, costs).min(axis=1)
+        here = as_wide(lambda some: mean(each[some], level), units, level)
+        always = paid(np.tile(trained, (labels.size, 1)), labels, costs)
+        every.append(("cost of a row", here, least, float(always.mean())))
+    for name, one, expected, of_frequencies in every:
+        low = one.lower if name == "calibration slope" else max(0.0, one.lower)
+        by = float(expected.mean())
+        yield ValidationScore(name, one.value, low, one.upper, by, of_frequencies)
 
 
 def of_known_rows(fitted: Classifier, X: object) -> Iterator[Remark]:
@@ -221,123 +192,38 @@ def of_other_classes(labels: pd.Series) -> Iterator[Remark]:
         )
 
 
-def of_ranking(
-    now: Mapping[str, EventPerformance], before: Mapping[str, EventPerformance]
-) -> Remark:
+def of_ranking(found: Judgement) -> Remark:
     """Whether rows are ranked better than by chance, and no worse than training rows held out."""
-    worse = [
-        name
-        for name, performance in now.items()
-        if name in before and performance.auroc.upper < before[name].auroc.lower
-    ]
+    now = {name: one.auroc for name, one in found.performance.against_rest.items()}
+    before = {} if found.before is None else found.before.against_rest
+    worse = [name for name in before if now[name].upper < before[name].auroc.lower]
     # The class that is most surely ranked; NaN, of classes without rows, comes last.
-    best = max(now, key=lambda name: np.nan_to_num(now[name].auroc.lower, nan=-1.0))
-    is_better = now[best].auroc.lower > RANKED_BY_CHANCE
+    best = max(now, key=lambda name: np.nan_to_num(now[name].lower, nan=-1.0))
+    is_better = now[best].lower > RANKED_BY_CHANCE
     sentence = (
         f"Rows are {'' if is_better else 'not surely '}ranked better than by chance: the AUROC of "
-        f"{clipped(best, 24)} is {with_ends(now[best].auroc)}, and guessing has 0.5."
+        f"{clipped(best, 24)} is {with_ends(now[best])}, and guessing has 0.5."
     )
-    sentence = " ".join(filter(None, (sentence, of_separation(now[best].auroc))))
+    sentence = " ".join(filter(None, (sentence, of_separation(now[best]))))
     if worse:
         sentence += f" {listing(worse)} is ranked worse than on the training rows held out."
     return Remark("ranking", sentence, is_finding=bool(worse) or not is_better)
 
 
-def of_worth(
-    p: Probabilities,
-    labels: Labels,
-    trained: Shares,
-    classes: Sequence[str],
-    units: Units = None,
-    level: float = SURE,
-) -> Remark:
-    """Whether the probabilities say more than the class frequencies of training."""
-    each = log_loss(np.tile(trained, (labels.size, 1)), labels) - log_loss(p, labels)
-    gain = _mean(each, units, level)
-    counts = np.bincount(labels, minlength=trained.size)
-    most = int(counts.argmax())
-    always = f"always answering {clipped(classes[most], 24)}"
-    than = "than the class frequencies of training do"
-    base = float(log_loss(np.tile(trained, (labels.size, 1)), labels).mean())
-    verdict = f"The probabilities say {'more' if gain.lower > 0 else 'no more'} {than}"
-    if few := is_open(gain, base):
-        verdict = f"These rows are too few to tell whether the probabilities say more {than}"
-    return Remark(
-        "worth",
-        f"{verdict}: {number(gain.value)} nats a row, {ends(gain.lower, gain.upper)}. The most "
-        f"probable class is right in {percent(float(correct(p, labels).mean()))} of the rows, "
-        f"{always} in {percent(counts[most] / labels.size)}.",
-        is_finding=gain.lower <= 0 and not few,
-    )
-
-
-def of_cost(
-    p: Probabilities,
-    labels: Labels,
-    costs: CostMatrix,
-    units: Units = None,
-    level: float = SURE,
-) -> Remark:
-    """Whether deciding row by row costs less than the best answer that is the same for all."""
-    own, same = paid(p, labels, costs), costs[labels, costs[labels].mean(axis=0).argmin()]
-    gain = _mean(same - own, units, level)
-    few = is_open(gain, float(same.mean()))
-    verdict = "less" if gain.lower > 0 else "no less"
-    return Remark(
-        "cost",
-        f"By the decision of least expected cost a row costs {number(float(own.mean()))}, by the "
-        f"best answer that is the same for all rows {number(float(same.mean()))}: "
-        f"{'too few rows to tell whether it is less' if few else verdict}, the difference is "
-        f"{number(gain.value)}, {ends(gain.lower, gain.upper)}.",
-        is_finding=gain.lower <= 0 and not few,
-    )
-
-
-def of_calibration(
-    p: Probabilities,
-    labels: Labels,
-    units: Units = None,
-    level: float = SURE,
-    event: EventPerformance | None = None,
-) -> Remark:
-    """Whether probabilities come true as often as they say, and in which way they do not.
-
-    Error and slope tell, and of an event also whether it came as often as expected. Where rows
-    have groups the error does not: chance in it is that of single rows.
-    """
-    errors = calibration(p, labels, prob=1 - 2 * (1 - level))
-    tilt = _slope(p, labels, units, level)
-    way = "neither all too extreme nor all too timid"
-    if tilt.upper < 1:
-        way = "too extreme"
-    elif tilt.lower > 1:
-        way = "too timid"
-    ratio, grouped = "", units is not None
-    if event is not None:
-        large = event.observed_to_expected
-        ratio = f", O:E {number(large.value)}, {ends(large.lower, large.upper)}"
-        if not event.as_often:
-            way = f"too {'high' if large.upper < 1 else 'low'} for “{clipped(event.event, 24)}”"
-    right = calibrated(tilt, errors, event, grouped=grouped)
-    few = few_for_calibration(np.bincount(labels, minlength=p.shape[1]).tolist())
-    verdict = "The probabilities come true as often as they say, as far as these rows can tell"
-    if not right:
-        verdict = f"The probabilities do not come true as often as they say, they are {way}"
-    elif few:
-        verdict = f"Whether the probabilities come true as often as they say {few}"
-    return Remark(
-        "calibration",
-        f"{verdict}: their error is {number(errors.error)}, "
-        + (
-            "and what chance alone makes of it cannot be computed where rows have groups"
-            if grouped
-            else f"and chance alone brings more than {number(errors.noise[1])} in "
-            f"{percent(1 - level)} of such tables"
-        )
-        + f"; the slope is {number(tilt.value)}, {ends(tilt.lower, tilt.upper)}{ratio}, and 1 is "
-        "right.",
-        is_finding=not right,
-    )
+def of_trust(found: Judgement) -> Iterator[Remark]:
+    """Whether the model is better than answers without one, and its probabilities come true."""
+    judged, base = found.judged, found.judged.base
+    beside = "" if judged.in_costs else f" {evidence(judged)}"
+    idle = judged.enough and not base.gain.better and not judged.is_open
+    yield Remark("worth", f"{worth(judged)}{beside}", is_finding=idle)
+    if judged.in_costs:
+        lead = base.gain_of_answers.interval
+        few = is_open(lead, base.answers)
+        told = f"{evidence(judged)} The lead over {base.name} is {with_ends(lead)}"
+        told += ": too few rows to tell whether it costs less." if few else "."
+        yield Remark("cost", told, is_finding=lead.lower <= 0 and not few)
+    right, _, words = read_calibration(found.scores[0], found.performance)
+    yield Remark("calibration", f"{words[0].upper()}{words[1:]}.", is_finding=not right)
 
 
 def of_class_frequencies(
@@ -374,6 +260,8 @@ LEAST_LABELLED: Final = 2
 """Labelled rows that an interval needs."""
 RANKED_BY_CHANCE: Final = 0.5
 """AUROC of rows that are ranked by chance."""
+TABLED: Final = ("log loss", "calibration slope", "classified right")
+"""Figures that the table of scores has, beside what is expected of them."""
 SCORE_FOLDS: Final = 5
 """Folds in which points of a score become probabilities."""
 
@@ -404,7 +292,8 @@ class Validation:
         ``expected``, and the one in training (``trained``). The intervals are for all classes at
         once and count the chance in training, too.
     against_rest : dict of str to records
-        Every class against all others, as :func:`bayesrbf.performance` has it: ``auroc``, O:E,
+        The event of two classes, or every one of more, against all others, as
+        :func:`bayesrbf.performance` has it: ``auroc``, O:E,
         calibration, a smooth curve, net benefit and more, each with an interval. ``sensitivity``,
         ``specificity``, ``ppv`` and ``npv`` are of the class that is decided: at ``costs``, or the
         most probable one.
@@ -416,6 +305,9 @@ class Validation:
         Performance of the event part by part, by the columns that were asked for.
     score : record or None
         An existing score beside the model.
+    judgement : record
+        What the page shows beside that: leads over answers that need no model, calibration, parts
+        of the table whose probabilities do not come true, and what mistakes cost.
     remarks : tuple of Remark
         What was noticed, as records with ``topic``, ``sentence``, the ``columns`` of the model that
         it is about, and ``is_finding``: whether chance does not explain it.
@@ -433,6 +325,7 @@ class Validation:
     before: Mapping[str, EventPerformance]
     parts: tuple[Parts, ...]
     score: GivenScore | None
+    judgement: Judgement
     remarks: tuple[Remark, ...]
 
     @property
@@ -457,13 +350,16 @@ class Validation:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values, as JSON has them: what is no number is None."""
-        content: dict[str, Any] = plain(self)
-        return content | {"advice": self.advice}
+        own = {name: one for name, one in vars(self).items() if name != "judgement"}
+        content: dict[str, Any] = plain(figures(self.judgement) | own | {"advice": self.advice})
+        return content
 
     def __str__(self) -> str:
         target = f" labelled by {clipped(self.target)}" if self.target else " with a label"
         rest = f"; {plural(self.unlabelled, 'row')} without a label" if self.unlabelled else ""
-        lines = [
+        named = [one for one in lines(self.judgement) if one[0] not in TABLED]
+        width = max(len(name) for name, _ in named)
+        said = [
             f"{plural(self.rows, 'row')}{target}{rest}",
             *aligned(_table_of_scores(self)),
             "  expected: by the model, if its probabilities are right; frequencies: of the class "
@@ -471,16 +367,10 @@ class Validation:
             *aligned(_table_of_classes(self)),
             "  Intervals of these shares are for all classes at once, and count the chance in "
             "training, too.",
-            *aligned(_table_against_rest(self)),
-            "  Sensitivity and specificity: of "
-            f"{'the decision of least expected cost' if self.costs else 'the most probable class'}."
-            f" Intervals are of {percent(self.prob)}, and findings are read off them.",
-            *(aligned(_table_of_event(self)) if self.event is not None else []),
-            *(line for parts in self.parts for line in aligned(_table_of_parts(parts))),
-            *([] if self.score is None else aligned(_table_of_score(self.score))),
+            *(f"  {name:<{width}}  {text}" for name, text in named),
             *lines_of_remarks(self.remarks),
         ]
-        return "\n".join(lines)
+        return "\n".join(said)
 
 
 def validate(
@@ -568,38 +458,15 @@ def validate(
         )
     given = {str(label): float(cost) for label, cost in (costs or {}).items()}
     focus = Focus(given, None if event is None else str(event), level=level)
-    return validated(fitted, X, y, focus, Beside.of(by, score, groups))
+    columns: Any = {} if by is None else by
+    beside = {str(name): columns[name] for name in columns}
+    return validated(fitted, X, y, focus, beside, score, groups)
 
 
-@dataclass(frozen=True)
-class Beside:
-    """What is known of rows beside their cells, in the order of the rows."""
-
-    by: pd.DataFrame
-    score: pd.Series | None
-    groups: Shaped[np.ndarray, " obs"] | None
-
-    @classmethod
-    def of(cls, by: object, score: object, groups: object) -> Beside:
-        """From what a user gives: columns in the order of the rows, whatever their index."""
-        columns: Any = {} if by is None else by
-        cells = {str(name): pd.Series(columns[name]).reset_index(drop=True) for name in columns}
-        points = None if score is None else pd.Series(score, dtype=float)
-        return cls(
-            pd.DataFrame(cells),
-            None if points is None else points.reset_index(drop=True),
-            None if groups is None else np.asarray(groups),
-        )
-
-    def take(self, rows: Bool[np.ndarray, " obs"]) -> Beside:
-        """Some of the rows; each column must have one cell a row."""
-        columns = [self.by[name] for name in self.by] + [self.score, self.groups]
-        for column in columns:
-            if column is not None:
-                check_consistent_length(rows, column)
-        by = self.by if self.by.empty else self.by[rows].reset_index(drop=True)
-        score = None if self.score is None else self.score[rows].reset_index(drop=True)
-        return Beside(by, score, None if self.groups is None else self.groups[rows])
+def _some(column: Any, rows: Bool[np.ndarray, " obs"]) -> pd.Series:
+    """Some cells of a column that has one for each row, in the order of the rows."""
+    check_consistent_length(rows, column)
+    return pd.Series(column).reset_index(drop=True)[rows].reset_index(drop=True)
 
 
 def validated(
@@ -607,17 +474,22 @@ def validated(
     X: object,
     y: object,
     focus: Focus,
-    beside: Beside,
+    by: Mapping[str, Any],
+    score: Any = None,
+    groups: Any = None,
     before: HeldOut | None = None,
     notes: Sequence[str] = (),
 ) -> Validation:
-    """Judge a classifier by labelled rows, beside its training rows that were held out."""
+    """Judge a classifier by labelled rows, beside its training rows that were held out.
+
+    Columns of ``by``, ``score`` and ``groups`` are in the order of the rows, whatever their index.
+    """
     check_is_fitted(fitted)
     check_consistent_length(X, y)
     if problems := tuple(problems_of_focus(focus, fitted.classes_, "the model")):
         raise ValueError(" ".join(problems))
     classes = [str(label) for label in fitted.classes_]
-    if len(classes) > 2 and (beside.score is not None or not beside.by.columns.empty):
+    if len(classes) > 2 and (score is not None or by):
         raise ValueError(
             "score and by are about the probability of an event, which two classes have; the model "
             f"has {len(classes)} ({listing(classes, LISTED_CLASSES)}): leave score and by out."
@@ -639,14 +511,27 @@ def validated(
     new = cells[list(columns.names)]
     changed = column_remarks(fitted, new, columns.names)
     trained = copy(fitted).adapt_prior(X)["trained"].to_numpy()
+    codes = np.array([classes.index(label) for label in spelled[scored]])
+    job = Job(
+        "",
+        target,
+        new[scored].reset_index(drop=True),
+        spelled[scored].reset_index(drop=True),
+        fitted.columns_.kind_of,
+        "map",
+        0,
+        focus=focus,
+        reading=replace(PLAIN, group=None if groups is None else "groups"),
+        groups=None if groups is None else group_numbers(_some(groups, scored)),
+        by=pd.DataFrame({name: _some(column, scored) for name, column in by.items()}),
+        score=None if score is None else _some(score, scored).astype(float),
+    )
     return validation_of(
         np.asarray(fitted.predict_proba(X))[scored],
-        np.array([classes.index(label) for label in spelled[scored]]),
-        trained,
-        round(float(fitted.rows_.n_labelled)),
+        codes,
+        trained * round(float(fitted.rows_.n_labelled)),
         classes,
-        target=target,
-        focus=focus,
+        job,
         unlabelled=int(hidden.sum()),
         remarks=[
             *of_known_rows(fitted, X),
@@ -654,9 +539,7 @@ def validated(
             *(one for one in changed if one.is_finding),
             *(Remark("columns", note, is_finding=False) for note in notes),
         ],
-        beside=beside.take(scored),
         before=before,
-        kinds=fitted.columns_.kind_of,
     )
 
 
@@ -667,160 +550,68 @@ def _held(labels: pd.Series) -> str:
     return f" They are {listing(held, LISTED_CLASSES)}." if held else ""
 
 
-def against_rest(
-    p: Probabilities,
-    labels: Labels,
-    classes: Sequence[str],
-    event: Event | None,
-    focus: Focus,
-    units: Units = None,
-) -> dict[str, EventPerformance]:
-    """Performance of every class; the one that is no event is decided below its threshold."""
-    at, decided = [0.5] * len(classes), None
-    if event is None:
-        decided = decisions(p, classes, focus.costs)
-    else:
-        at = [1 - event.threshold] * 2
-        at[event.column] = event.threshold
-    return {
-        label: event_performance(
-            label,
-            p[:, c],
-            labels == c,
-            decided=None if decided is None else decided == c,
-            thresholds=thresholds_at(at[c]),
-            units=units,
-            level=focus.level,
-        )
-        for c, label in enumerate(classes)
-    }
-
-
 def validation_of(
     p: Probabilities,
     labels: Labels,
     trained: Shares,
-    trained_rows: int,
     classes: Sequence[str],
+    job: Job,
     *,
-    target: str = "",
-    focus: Focus = USUAL,
     unlabelled: int = 0,
     remarks: Sequence[Remark] = (),
-    beside: Beside | None = None,
     before: HeldOut | None = None,
-    kinds: Mapping[str, Kind] = NO_KINDS,
 ) -> Validation:
-    """Judge probabilities by the labels of their rows and by the class frequencies of training.
+    """Judge probabilities of the rows of a job by their labels and by the frequencies of training.
 
-    ``before`` are probabilities and labels of training rows that were held out.
+    ``trained`` are the rows of every class in training, ``before`` probabilities and labels of
+    training rows that were held out.
     """
-    costs, level = focus.costs, focus.level
-    beside = Beside.of(None, None, None) if beside is None else beside
-    units = None if beside.groups is None else group_numbers(beside.groups)
-    frequencies = class_frequencies(p, labels, trained, trained_rows, classes, units, level)
-    matrix = mistakes(costs_of(classes, costs))
-    event = event_of(trained * trained_rows, classes, focus) if len(classes) == 2 else None
-    threshold = 0.5 if event is None else event.threshold
-    here = against_rest(p, labels, classes, event, focus, units)
-    trusted = {} if before is None else against_rest(*before, classes, event, focus)
-    parts: list[Parts] = []
-    score = None
-    if event is not None:
-        own, happened = p[:, event.column], labels == event.column
-        parts = [
-            performance_by(
-                str(name),
-                parts_by(beside.by[name], kinds.get(str(name))),
-                event.name,
-                own,
-                happened,
-                threshold=threshold,
-                units=units,
-                level=level,
-            )
-            for name in beside.by
-        ]
-        if beside.score is not None:
-            of_group = np.arange(labels.size) if units is None else units
-            score = given_score(
-                beside.score.name,
-                beside.score.to_numpy(dtype=float),
-                own,
-                happened,
-                event.name,
-                of_group % SCORE_FOLDS,
-                thresholds_at(threshold),
-                units,
-                level,
-            )
-    remarks = (
-        *remarks,
-        of_ranking(here, trusted),
-        of_worth(p, labels, trained, classes, units, level),
-        *([of_cost(p, labels, matrix, units, level)] if costs else []),
-        of_calibration(p, labels, units, level, None if event is None else here[event.name]),
-        of_class_frequencies(p, labels, frequencies, level),
+    level, shares, units = job.focus.level, trained / trained.sum(), job.units
+    of_group = np.arange(labels.size) if units is None else units
+    tables = {MODEL: p, FREQUENCIES: np.tile(shares, (labels.size, 1))}
+    rows = HeldOutRows(tuple(classes), labels, of_group % SCORE_FOLDS, tables, trained=trained)
+    earlier = None
+    if before is not None:
+        alone = replace(
+            rows, labels=before[1], folds=np.zeros_like(before[1]), probabilities={MODEL: before[0]}
+        )
+        earlier = performance.compute(alone, job.focus, MODEL, None)
+    none = np.zeros(0, dtype=int)
+    unseen = Unseen(job=job, held_out=rows, known=none, widths=np.zeros((0, len(classes))))
+    found = Judgement(
+        title=job.title,
+        target=job.target,
+        classes=tuple(classes),
+        focus=job.focus,
+        too_good=" ".join(one.sentence for one in remarks if one.topic == "not new"),
+        where="here",
+        before=earlier,
+        **compute(unseen, JUDGED),
+    )
+    frequencies = class_frequencies(
+        p, labels, shares, round(float(trained.sum())), classes, units, level
     )
     return Validation(
-        target=target,
+        target=job.target,
         rows=labels.size,
         unlabelled=unlabelled,
         prob=level,
-        costs=dict(costs),
-        scores=(
-            *scores_of(p, labels, trained, units, level),
-            *([cost_score(p, labels, trained, matrix, units, level)] if costs else []),
-        ),
+        costs=dict(job.focus.costs),
+        scores=tuple(scores_of(found, p, labels, shares, units)),
         classes=frequencies,
-        against_rest=here,
-        event=event,
-        before=trusted,
-        parts=tuple(parts),
-        score=score,
-        remarks=remarks,
+        against_rest=found.performance.against_rest,
+        event=found.performance.event,
+        before={} if earlier is None else earlier.against_rest,
+        parts=found.parts,
+        score=found.score,
+        judgement=found,
+        remarks=(
+            *remarks,
+            of_ranking(found),
+            *of_trust(found),
+            of_class_frequencies(p, labels, frequencies, level),
+        ),
     )
-
-
-def _table_of_event(result: Validation) -> list[list[str]]:
-    """Figures of the event, of new rows and of training rows held out, as rows of text."""
-    assert result.event is not None
-    name = result.event.name
-    columns = {"here": result.against_rest[name]}
-    if name in result.before:
-        columns["held out of training"] = result.before[name]
-    table = [[f"event: {clipped(name, 24)}", "", *columns]]
-    every = [one.figures for one in columns.values()]
-    return table + [[name, "", *(with_ends(own[name]) for own in every)] for name in every[0]]
-
-
-def _table_of_score(score: GivenScore) -> list[list[str]]:
-    """Differences from a given score as rows of text."""
-    own = score.differences
-    table = [[f"less {clipped(score.name, 24)}", "", "difference", "better"]]
-    for name, figure, better in (
-        ("AUROC", own.auroc, "above 0"),
-        ("net benefit", own.net_benefit, "above 0"),
-        ("Brier score", own.brier, "below 0"),
-        ("log loss", own.log_loss, "below 0"),
-    ):
-        table.append([name, "", with_ends(figure), better])
-    return table
-
-
-def _table_of_parts(parts: Parts) -> list[list[str]]:
-    """Figures part by part as rows of text."""
-    table = [[f"by {clipped(parts.by, 24)}", "", "rows", "events", "AUROC", "O:E", "slope"]]
-    for part in parts.parts:
-        one = part.performance
-        figures = map(with_ends, (one.auroc, one.observed_to_expected, one.slope))
-        few = "too few" if part.few else ""
-        table.append([clipped(part.name, 30), few, str(one.rows), str(one.events), *figures])
-    for figure, spread in parts.spread.items():
-        new = ends(spread.new.lower, spread.new.upper)
-        told = f"of {spread.parts}, 90 %: mean {with_ends(spread.mean)}, a new one {new}"
-        table.append([figure, "", "", "", told, "", ""])
-    return table
 
 
 def _table_of_scores(result: Validation) -> list[list[str]]:
@@ -841,16 +632,4 @@ def _table_of_classes(result: Validation) -> list[list[str]]:
         share, between = percent(of_class.share), ends(of_class.lower, of_class.upper, percent)
         others = percent(of_class.expected), percent(of_class.trained)
         table.append([clipped(of_class.label, 24), "", str(of_class.rows), share, between, *others])
-    return table
-
-
-def _table_against_rest(result: Validation) -> list[list[str]]:
-    """Classes against the rest as rows of text."""
-    figures = ["AUROC", "average precision", "sensitivity", "specificity"]
-    table = [["against the rest", "", *figures]]
-    for label, of_class in result.against_rest.items():
-        if of_class.events:
-            ranks = with_ends(of_class.auroc), with_ends(of_class.average_precision)
-            found = with_ends(of_class.sensitivity), with_ends(of_class.specificity)
-            table.append([clipped(label, 24), "", *ranks, *found])
     return table

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import logging
 import math
+import os
 import signal
+import stat
+import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
@@ -14,8 +17,9 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
-from numba import njit
+from numba import config, njit
 from numba.core import event
+from numba.core.caching import NullCache
 
 # Compiles all kernels, and decides how they are cached.
 #
@@ -155,26 +159,58 @@ def entry_point[F: Callable[..., object]](function: F) -> F:
     # Files on disk take this name. Otherwise files of other sources would be opened, and an
     # index that names a moved type or a deleted module cannot be read.
     cast(Any, function).__qualname__ += f"-{SOURCES[:16]}"
-    compiled = njit(nogil=True, error_model="numpy", fastmath=set(FAST))(function)
-    with suppress(RuntimeError):  # without a folder to write to, every process compiles
-        compiled.enable_caching()
-        compile_once = partial(_compiled_once, compiled, compiled.compile)
-        cast(Any, compiled).compile = compile_once
+    compiled: Any = njit(nogil=True, error_model="numpy", fastmath=set(FAST))(function)
+    with suppress(RuntimeError, OSError):  # without a folder to write to, every process compiles
+        _keep_on_disk(compiled)
+        path = Path(compiled.stats.cache_path, f"{compiled.__qualname__}.lock")
+        compiled.compile = partial(_compiled_once, compiled, path, compiled.compile)
     return cast(F, compiled)
 
 
-def _compiled_once(compiled: Any, compile_or_load: Callable[..., Any], *types: Any) -> Any:
+def _keep_on_disk(compiled: Any) -> None:
+    """Keep machine code beside the package or in the home, or else among temporary files."""
+    try:
+        compiled.enable_caching()
+    except RuntimeError:
+        options: Any = config
+        chosen = options.CACHE_DIR
+        options.CACHE_DIR = str(_private_folder())
+        try:
+            compiled.enable_caching()
+        finally:
+            options.CACHE_DIR = chosen
+
+
+def _private_folder() -> Path:
+    """Make a temporary folder of this user alone: who can write to it has his code run."""
+    if not hasattr(os, "getuid"):
+        raise PermissionError("who owns a folder is not known on this system")
+    folder = Path(tempfile.gettempdir(), f"bayesrbf-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or found.st_mode != stat.S_IFDIR | 0o700:
+        raise PermissionError(f"{folder} is not a folder of this user alone")
+    return folder
+
+
+def _compiled_once(
+    compiled: Any, path: Path, compile_or_load: Callable[..., Any], *types: Any
+) -> Any:
     """Compile an entry point, or load what another process was compiling meanwhile.
 
-    Three processes that start at once would compile the same for minutes.
+    Three processes that start at once would compile the same for minutes. The system lets go of the
+    lock when its process ends, however it ends.
     """
-    path = Path(compiled.stats.cache_path, f"{compiled.__qualname__}.lock")
     with ExitStack() as held:
         with suppress(ImportError, OSError):  # Windows, or a file system without locks
             import fcntl
 
             fcntl.flock(held.enter_context(path.open("w")), fcntl.LOCK_EX)
-        return compile_or_load(*types)
+        try:
+            return compile_or_load(*types)
+        except OSError:  # the disk is full, or the folder was closed since
+            compiled._cache = NullCache()
+            return compile_or_load(*types)
 
 
 # Exponential and logarithm as polynomials, for loops that run in vector registers.

@@ -76,7 +76,7 @@ def _far(fit: Fit, new: Observations) -> Iterator[str]:
 def _missing(fit: Fit, new: Observations, X: object) -> Iterator[str]:
     """Cells that are missing in other columns, or in other patterns, than in training."""
     columns = fit.columns
-    absent, before = (~table.observed_cells(rows, columns) for rows in (new, fit.table.rows))
+    absent, before = ~table.observed_cells(new, columns), fit.table.absent
     evidence = fit.uses_indicators
     level = CHANCE_OF_CHANGE, MORE
     changes = missingness_changes(columns.names, before, absent, *level, together=evidence)

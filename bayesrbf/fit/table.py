@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Bool, Float, Int, Shaped
 from sklearn.base import BaseEstimator
 
 from bayesrbf import table
@@ -110,6 +110,11 @@ class TrainingTable:
                 f"This {self.owner} compares rows and knows no columns of a table."
             )
         return self.columns
+
+    @cached_property
+    def absent(self) -> Bool[np.ndarray, "obs column"]:
+        """Which cells of the rows are missing."""
+        return ~table.observed_cells(self.rows, self.read_columns)
 
     @property
     def class_labels(self) -> Shaped[np.ndarray, " label"]:

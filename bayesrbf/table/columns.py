@@ -563,8 +563,9 @@ def report_unknown(
     """One warning, or an error, that names columns and unseen categories."""
     unknown_levels = []
     for position, places in numbers.items():
-        unknown = set(cells.of_levels(position)[places == UNKNOWN].tolist())
-        if columns.kinds[position].has_levels and unknown:
+        if not columns.kinds[position].has_levels:
+            continue
+        if unknown := set(cells.of_levels(position)[places == UNKNOWN].tolist()):
             levels = columns.kinds[position].levels
             told = (f"{level!r}{meant(level, levels)}" for level in sorted(unknown, key=repr)[:5])
             values = ", ".join(told)

@@ -156,6 +156,8 @@ class Kind(ABC):
 
     def refusal(self, name: str, numbers: Numbers) -> str:
         """Why numbers are no cells of this kind in the column of a name; empty where they are."""
+        if type(self).is_cell is Kind.is_cell:
+            return ""
         odd = ~np.isnan(numbers) & ~self.is_cell(numbers)
         if not odd.any():
             return ""

@@ -866,7 +866,8 @@ def _on_grid(column: np.ndarray) -> tuple[float, Float[np.ndarray, " obs"]]:
     if np.abs(values).max() > MOST_DIGITS:  # its decimals are not known
         return 0.0, near
     for step in 10.0 ** np.arange(3, -12, -1):
-        if np.allclose(values / step, np.round(values / step), rtol=0, atol=1e-6):
+        steps = values / step
+        if np.abs(steps - np.round(steps)).max() <= 1e-6:
             ends = np.array([-STEPS - 0.5, -0.5, 0.5, STEPS + 0.5])[:, None] * step + column
             places = np.searchsorted(ordered, ends)
             near = (places[1] - places[0] + places[3] - places[2]) / (2 * STEPS)

@@ -22,7 +22,7 @@ import pandas as pd
 import pytest
 
 import bayesrbf
-from bayesrbf.app.report.output import MODEL
+from bayesrbf.app.report.options import MODEL
 from bayesrbf.app.serve.served import CSV, JSON, PARQUET
 from bench.figures import show
 from bench.tables import mixed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from copy import copy
 from functools import partial
@@ -13,12 +12,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from markupsafe import Markup, escape
 
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, Validation, recalibrate
 from bayesrbf.answers import performance
+from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.judgement import pictures, sentences
 from bayesrbf.app.report.options import Focus
-from bayesrbf.app.validate import SURE, Beside, of_known_rows, validation_of
+from bayesrbf.app.report.render import render_validation
+from bayesrbf.app.validate import SURE, HeldOut, of_known_rows, validation_of
+from bayesrbf.base.table_options import TableOptions
 from bayesrbf.fit.asking import known_rows
 from tests.cases import first_quick, generative
 
@@ -26,6 +30,7 @@ CLASSES = np.array(["a", "b", "c"])
 
 
 TRAINED_ROWS = 400
+USUAL = Focus(level=SURE)
 
 
 def drawn(
@@ -38,10 +43,21 @@ def drawn(
     return np.array(shares), p, labels
 
 
-def judged(trained: np.ndarray, p: np.ndarray, labels: np.ndarray) -> Validation:
+def judged(
+    trained: np.ndarray,
+    p: np.ndarray,
+    labels: np.ndarray,
+    focus: Focus = USUAL,
+    groups: np.ndarray | None = None,
+    before: HeldOut | None = None,
+) -> Validation:
     """The judgement on probabilities of rows and the codes of their labels."""
-    classes = CLASSES[: trained.size].tolist()
-    return validation_of(p, labels, trained, TRAINED_ROWS, classes, target="outcome")
+    classes = CLASSES[: trained.size]
+    X, y = pd.DataFrame(index=range(labels.size)), pd.Series(classes[labels])
+    reading = TableOptions(group=None if groups is None else "group")
+    job = Job("", "outcome", X, y, {}, "map", 0, focus=focus, reading=reading, groups=groups)
+    rows = trained * TRAINED_ROWS
+    return validation_of(p, labels, rows, classes.tolist(), job, before=before)
 
 
 def findings(result: Validation) -> set[str]:
@@ -111,29 +127,55 @@ def test_every_sentence_says_what_the_intervals_beside_it_say(seed: int) -> None
     trained, p, labels = drawn(int(rng.integers(10, 400)), seed)
     bent = p ** rng.uniform(0.4, 2.5)
     costs = {"a": 5.0} if seed % 2 else {}
-    told = validation_of(
-        bent / bent.sum(1, keepdims=True),
-        labels,
-        rng.permutation(trained),
-        TRAINED_ROWS,
-        CLASSES.tolist(),
-        focus=Focus(costs, level=SURE),
-    )
+    bent /= bent.sum(1, keepdims=True)
+    told = judged(rng.permutation(trained), bent, labels, Focus(costs, level=SURE))
     assert told.prob == 0.99
     assert f"{round(100 * told.prob)}\xa0% interval" in str(told)
     by_topic = {remark.topic: remark for remark in told.remarks}
     slope = next(one for one in told.scores if one.name == "calibration slope")
     remark = by_topic["calibration"]
-    error, by_chance = map(float, re.findall(r"(?:error is|more than) ([0-9.]+)", remark.sentence))
-    right = slope.lower <= 1 <= slope.upper and error <= by_chance
+    found = told.judgement.scores[0].calibration
+    right = slope.lower <= 1 <= slope.upper and found.error <= found.noise[1]
+    few = min(sorted(np.bincount(labels))[1:]) < 100
     assert remark.is_finding == (not right)
-    assert ("do not come true" in remark.sentence) == remark.is_finding
+    assert ("come true as often as they say, as far" in remark.sentence) == (right and not few)
+    assert ("cannot be judged" in remark.sentence) == (right and few)
     assert ("too timid" in remark.sentence) == (slope.lower > 1)
     assert ("too extreme" in remark.sentence) == (slope.upper < 1)
+    gain, worth = told.judgement.judged.base.gain.interval, by_topic["worth"]
+    assert ("It is better than the class frequencies" in worth.sentence) == (gain.lower > 0)
+    assert ("too few" in worth.sentence.lower()) == told.judgement.judged.is_open
+    assert worth.is_finding == (gain.lower <= 0 and "too few" not in worth.sentence.lower())
     changed = [not one.lower <= one.trained <= one.upper for one in told.classes]
     assert by_topic["classes"].is_finding == any(changed)
     assert ("No change" in by_topic["classes"].sentence) == (not any(changed))
     assert all(one.lower <= one.share <= one.upper for one in told.classes)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_page_has_what_the_sections_of_the_report_say_of_new_rows(n_classes: int) -> None:
+    shares = (0.5, 0.3, 0.2) if n_classes == 3 else (0.6, 0.4)
+    trained, p, labels = drawn(150, 7, shares)
+    told = judged(trained, p, labels, Focus({"a": 3.0}, level=SURE), before=(p, labels))
+    page = render_validation(told, "new <rows>")
+    every = {**sentences(told.judgement), "advice": told.advice}
+    for name, one in every.items():
+        assert str(escape(one)) in page or name == "scores", name  # a line on rivals: there is none
+    drawn_ = [one for one in pictures(told.judgement).values() if isinstance(one, Markup)]
+    assert sum(one in page for one in drawn_) >= 4
+    assert "new &lt;rows&gt;" in page
+    record = told.to_dict()
+    assert record["evidence"] == every["evidence"]
+    assert record["rows"] == labels.size
+    costs = (np.arange(n_classes) != np.arange(n_classes)[:, None]) * np.array(
+        [[3.0], [1.0], [1.0]]
+    )[:n_classes]
+    paid = costs[labels, (p @ costs).argmin(1)]
+    assert record["cost_of_a_row"] == pytest.approx(paid.mean())
+    always = costs[labels].mean(0).min()
+    assert record["leads"][1]["cost of a row"]["value"] == pytest.approx(always - paid.mean())
+    assert list(record["before"]) == list(record["against_rest"])
+    assert len(told.against_rest) == (1 if n_classes == 2 else 3)
 
 
 def test_probabilities_of_no_worth_are_found() -> None:
@@ -153,10 +195,9 @@ def test_what_is_not_known_is_not_said_to_be_so() -> None:
         p[:, 1] = 1 - p[:, 0]
         remarks = judged(trained, p, labels).remarks
         told[name] = {remark.topic: remark.sentence for remark in remarks}
-    assert "too few to tell" in told["some"]["worth"]
-    assert "The probabilities say more than" in told["much"]["worth"]
-    few = "cannot be judged with 15 rows of the rarer class"
-    assert few in told["some"]["calibration"]
+    assert told["some"]["worth"].startswith("Too few rows to tell whether it is better")
+    assert told["much"]["worth"].startswith("It is better than the class frequencies")
+    assert "cannot be judged with 15 rows of the rarer class" in told["some"]["calibration"]
     assert "come true as often as they say, as far" not in told["much"]["calibration"]
 
 
@@ -329,8 +370,7 @@ def test_a_worse_ranking_than_in_training_is_to_be_refitted() -> None:
     weak = 0.5 + 0.3 * (p - 0.5)
     trained, both = np.array([0.5, 0.5]), np.column_stack([1 - weak, weak])
     before = np.column_stack([1 - p, p]), outcomes(p, 2)
-    classes = CLASSES[:2].tolist()
-    now = validation_of(both, outcomes(weak, 3), trained, 400, classes, before=before)
+    now = judged(trained, both, outcomes(weak, 3), before=before)
     assert "ranking" in findings(now)
     assert now.advice.startswith("Refit")
 
@@ -401,9 +441,8 @@ def test_rows_of_groups_are_no_more_rows(monkeypatch: pytest.MonkeyPatch) -> Non
         many, groups = np.repeat(p, 8), np.repeat(np.arange(60), 8)
         trained = np.array([1 - p.mean(), p.mean()])
         both = np.column_stack([1 - many, many])
-        beside = Beside.of(None, None, groups)
-        told = validation_of(both, np.repeat(y, 8), trained, 400, ["a", "b"], beside=beside)
-        rows_ = validation_of(both, np.repeat(y, 8), trained, 400, ["a", "b"])
+        told = judged(trained, both, np.repeat(y, 8), groups=groups)
+        rows_ = judged(trained, both, np.repeat(y, 8))
         found += len(told.findings)
         for one, other in zip(told.scores, rows_.scores, strict=True):
             assert one.upper - one.lower > 1.7 * (other.upper - other.lower)
@@ -425,11 +464,9 @@ def test_a_threshold_decides_for_both_classes(threshold: float) -> None:
     """What is not called an event is called the other class."""
     _, p, labels = drawn(200, 3, (0.6, 0.4))
     focus = Focus({"b": (1 - threshold) / threshold}, "b", level=SURE)
-    told = validation_of(p, labels, np.array([0.6, 0.4]), 400, ["a", "b"], focus=focus)
-    own, other = told.against_rest["b"], told.against_rest["a"]
+    own = judged(np.array([0.6, 0.4]), p, labels, focus).against_rest["b"]
     assert own.sensitivity.value == pytest.approx((p[labels == 1, 1] >= threshold).mean())
-    assert own.sensitivity == other.specificity
-    assert own.specificity == other.sensitivity
+    assert own.specificity.value == pytest.approx((p[labels == 0, 1] < threshold).mean())
 
 
 def test_events_that_come_too_seldom_are_found() -> None:

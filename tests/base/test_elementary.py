@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
 import sys
 from importlib import import_module, reload
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from numba import njit
+from numba.core import caching
 
 from bayesrbf.base import compiled as compilation
 from bayesrbf.base.compiled import NEGLIGIBLE, entry_point, exponential, logarithm
@@ -23,6 +27,51 @@ def test_kernels_compile_where_nothing_can_be_written(monkeypatch: pytest.Monkey
     with pytest.raises(RuntimeError, match="cannot cache"):
         njit(cache=True)(twice)
     assert entry_point(twice)(2.0) == 4.0
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files, where neither the package's folder nor the home is open."""
+    kinds = caching.CompileResultCacheImpl._locator_classes
+    only = [kind for kind in kinds if "UserProvided" in kind.__name__]
+    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", only)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_machine_code_is_kept_among_temporary_files_of_this_user_alone(temporary: Path) -> None:
+    assert entry_point(twice)(2.0) == 4.0
+    (folder,) = temporary.iterdir()
+    assert list(folder.rglob("*.nbc"))
+    assert folder.stat().st_mode & 0o077 == 0
+    assert numba.config.CACHE_DIR == ""
+
+
+@pytest.mark.parametrize("kind", ["of all", "a link", "a file"])
+def test_no_machine_code_is_kept_where_others_could_write(temporary: Path, kind: str) -> None:
+    folder, elsewhere = temporary / f"bayesrbf-{os.getuid()}", temporary / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    if kind == "of all":
+        folder.mkdir()
+        folder.chmod(0o777)
+    elif kind == "a link":
+        folder.symlink_to(elsewhere)
+    else:
+        folder.touch()
+    assert entry_point(twice)(2.0) == 4.0
+    assert not list(temporary.rglob("*.nb?"))
+
+
+def test_kernels_compile_where_the_disk_is_full(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(caching.FunctionCache, "save_overload", full)
+    function = entry_point(twice)
+    assert (function(2.0), function(2)) == (4.0, 4)
 
 
 def test_machine_code_of_other_sources_is_never_opened(

@@ -25,8 +25,7 @@ from bayesrbf import (
     SDGMClassifier,
     StackedClassifier,
 )
-from bayesrbf.families.stack.fitting import FEWER, MANY_ROWS
-from bayesrbf.fit.held_out import STRATA, hiding_masks
+from bayesrbf.fit.held_out import FEWER, MANY_ROWS, STRATA, hiding_masks
 from bayesrbf.fit.stages import Calibration
 from tests.cases import some_quick
 

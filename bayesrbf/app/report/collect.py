@@ -8,12 +8,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-from jaxtyping import Float, Int
-
-from bayesrbf.answers.comparisons import GivenScore, Parts
 from bayesrbf.app.report import (
-    costs,
     described,
     diagnostics,
     doubt,
@@ -21,14 +16,11 @@ from bayesrbf.app.report import (
     learned,
     moves,
     oddities,
-    performance,
     reading,
     refits,
     scores,
-    subgroups,
     trust,
 )
-from bayesrbf.app.report.costs import Costs
 from bayesrbf.app.report.density import JudgedTable, judge_table
 from bayesrbf.app.report.described import Described
 from bayesrbf.app.report.diagnostics import Diagnostics
@@ -48,16 +40,21 @@ from bayesrbf.app.report.held_out import (
     silently,
 )
 from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.judgement import (
+    FREQUENCIES,
+    JUDGED,
+    MODEL,
+    Judgement,
+    Section,
+    Unseen,
+    compute,
+)
 from bayesrbf.app.report.learned import Learned
 from bayesrbf.app.report.moves import Moves
 from bayesrbf.app.report.oddities import Oddities
-from bayesrbf.app.report.options import ANYTHING, Focus
-from bayesrbf.app.report.performance import Judged
 from bayesrbf.app.report.reading import Reading
 from bayesrbf.app.report.refits import Refits
-from bayesrbf.app.report.scores import Check, MeanScores
-from bayesrbf.app.report.subgroups import Subgroups
-from bayesrbf.app.report.trust import JudgedByRivals
+from bayesrbf.app.report.scores import Check
 from bayesrbf.base.tasks import progress, run_tasks
 from bayesrbf.reading.notes import FOR_DEVELOPERS, ColumnWarning
 
@@ -67,26 +64,17 @@ if TYPE_CHECKING:
     from bayesrbf.inference.diagnose import Finding
 
 
-MODEL, FREQUENCIES = "this model", "class frequencies"
-
 FIT, DRAWS, ROWS = "Fitting the whole table", "Drawing the posterior", "Looking at all rows"
 CELLS, REHEARSAL = "Filling in cells of rows held out", "Rehearsing the intervals"
 STABILITY, LEARNING = "Refitting samples of the rows", "Fitting fewer and more rows"
 MAKING = "Making the sections"
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, kw_only=True)
+class Report(Judgement):
     """The records of all sections, and what they share."""
 
-    title: str
-    target: str  # Name of the label column.
-    classes: tuple[str, ...]
     folds: int
-    judged: JudgedByRivals
-    scores: tuple[MeanScores, ...]  # The model first, then the class frequencies and the rivals.
-    performance: Judged
-    subgroups: Subgroups
     reading: Reading
     doubt: Doubt
     oddities: Oddities
@@ -96,28 +84,28 @@ class Report:
     diagnostics: Diagnostics
     described: Described
     refits: Refits
-    held_out: str = ""  # How rows were held out, where not by chance.
-    parts: tuple[Parts, ...] = ()  # By the columns that were asked for.
-    score: GivenScore | None = None  # That was given beside the model.
     check: Check | None = None  # Where the truth of hidden labels is known.
-    costs: Costs | None = None  # Where costs were given.
     row_title: str = "row"  # What the names of rows are called.
-    focus: Focus = ANYTHING  # What figures and decisions are about.
+
+    @property
+    def class_counts(self) -> Mapping[str, int]:
+        """Labelled rows of every class, those that nothing held out among them."""
+        return self.reading.class_counts
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """All of them."""
+        return SECTIONS
 
 
-@dataclass(frozen=True)
-class Fits:
+@dataclass(frozen=True, kw_only=True)
+class Fits(Unseen):
     """Everything slow, from which :data:`SECTIONS` are computed."""
 
-    job: Job
     fitted: Fitted
     drawn: Drawn
-    held_out: HeldOutRows
-    rival: str  # Of least log loss.
     uncertainty: xr.Dataset  # Of every row.
-    known: Int[np.ndarray, " row"]  # Positions of rows whose label no fit had seen.
-    doubtful: xr.Dataset  # Uncertainty of these.
-    widths: Float[np.ndarray, "row label"]  # Of their intervals.
+    doubtful: xr.Dataset  # Uncertainty of rows whose label no fit had seen.
     judged: JudgedTable
     moves: Moves
     findings: tuple[Finding, ...]
@@ -127,26 +115,8 @@ class Fits:
     heard: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the report: how its record is made, and what it says and shows."""
-
-    record: str  # The field of Report.
-    computed: Callable[[Fits], Any]
-    said: Callable[[Report], Mapping[str, str]] = lambda _: {}
-    shown: Callable[[Report], Mapping[str, Any]] = lambda _: {}
-
-
 SECTIONS: Final = (
-    Section(
-        "judged",
-        lambda at: trust.compute(
-            at.held_out, at.job.focus, MODEL, FREQUENCIES, at.rival, at.job.groups
-        ),
-        lambda of: trust.say(
-            of.judged, of.scores[0], of.performance, of.reading.too_good, of.focus.level
-        ),
-    ),
+    *JUDGED,
     Section(
         "reading",
         lambda at: reading.compute(at.job, getattr(at.drawn.model.model_, "message", "")),
@@ -154,43 +124,12 @@ SECTIONS: Final = (
         lambda of: reading.show(of.reading),
     ),
     Section(
-        "scores",
-        lambda at: tuple(
-            scores.compute(at.held_out, name, at.job.units, at.job.focus.level)
-            for name in at.held_out.probabilities
-        ),
-        shown=lambda of: scores.show(of.scores, of.classes, of.reading.drawn),
-    ),
-    Section("check", lambda at: scores.read_check(at.job, at.uncertainty)),
-    Section(
-        "performance",
-        lambda at: performance.compute(at.held_out, at.job.focus, MODEL, at.rival, at.job.units),
-        lambda of: performance.say(
-            of.performance, of.classes, of.focus, costs=of.costs is not None
-        ),
-        lambda of: performance.show(of.performance, of.judged.rival.name, of.score, of.focus.level),
-    ),
-    Section("score", lambda at: performance.read_score(at.job, at.held_out, MODEL)),
-    Section(
-        "costs",
-        lambda at: costs.compute(at.held_out, at.job.focus.costs, (MODEL, at.rival)),
-        lambda of: costs.say(of.costs, of.focus.threshold),
-        lambda of: costs.show(of.costs),
-    ),
-    Section(
         "refits",
         lambda at: at.refits,
         lambda of: refits.say(of.refits),
         lambda of: refits.show(of.refits),
-    ),
-    Section(
-        "subgroups",
-        lambda at: subgroups.compute(at.job, at.held_out, MODEL),
-        lambda of: subgroups.say(of.subgroups, len(of.classes)),
-    ),
-    Section(
-        "parts",
-        lambda at: subgroups.read_parts(at.job, at.held_out, MODEL, at.known, at.widths),
+        lambda of: refits.tell(of.refits),
+        lambda of: refits.figures(of.refits),
     ),
     Section(
         "doubt",
@@ -199,23 +138,32 @@ SECTIONS: Final = (
         ),
         lambda of: doubt.say(of.doubt),
         lambda of: doubt.show(of.doubt),
+        lambda of: doubt.tell(of.doubt, costs=of.costs is not None),
+        lambda of: {"unsure": of.doubt.below},
     ),
     Section(
         "oddities",
         lambda at: oddities.compute(at.job, at.judged, at.held_out),
         lambda of: oddities.say(of.oddities),
+        told=lambda of: oddities.tell(of.oddities),
+        figures=lambda of: {"cells_that_look_wrong": of.oddities.n_cells},
+    ),
+    Section(
+        "check",
+        lambda at: scores.read_check(at.job, at.uncertainty),
+        told=lambda of: scores.tell_check(of.check),
     ),
     Section(
         "moves",
         lambda at: at.moves,
         lambda of: moves.say(of.moves, helps=of.judged.helps),
-        lambda of: moves.show(of.moves, of.classes, of.reading.drawn, of.performance.event),
+        lambda of: moves.show(of.moves, of.classes, of.drawn, of.performance.event),
     ),
     Section(
         "learned",
         lambda at: learned.compute(at.job, at.drawn.model, at.drawn.refined, at.moves),
         lambda of: learned.say(of.learned),
-        lambda of: learned.show(of.learned, of.classes, of.reading.drawn),
+        lambda of: learned.show(of.learned, of.classes, of.drawn),
     ),
     Section(
         "imputations",
@@ -235,16 +183,6 @@ SECTIONS: Final = (
     ),
 )
 """All parts of the report; templates say where they stand on the page."""
-
-
-def sentences(report: Report) -> dict[str, str]:
-    """The sentences of all sections by name; empty where there is nothing to say."""
-    return {name: told for part in SECTIONS for name, told in part.said(report).items()}
-
-
-def pictures(report: Report) -> dict[str, Any]:
-    """The pictures of all sections by name, ready to be placed."""
-    return {name: drawn for part in SECTIONS for name, drawn in part.shown(report).items()}
 
 
 @dataclass(frozen=True)
@@ -365,7 +303,7 @@ def _report(fits: Fits) -> Report:
     """All sections from the fits."""
     job, held_out = fits.job, fits.held_out
     with progress(False) as track:
-        records = {part.record: part.computed(fits) for part in track(list(SECTIONS), "Sections")}
+        records = compute(fits, track(list(SECTIONS), "Sections"))
     return Report(
         title=job.title,
         target=job.target,
@@ -373,6 +311,7 @@ def _report(fits: Fits) -> Report:
         folds=int(held_out.folds.max()) + 1,
         row_title=job.row_title,
         focus=job.focus,
+        too_good=job.too_good,
         held_out=job.splits.sentence if job.judged_apart or job.units is not None else "",
         **records,
     )

@@ -100,12 +100,12 @@ def compute(
     )
 
 
-def say(costs: Costs | None, threshold: float | None) -> dict[str, str]:
+def say(costs: Costs | None, threshold: float | None, where: str) -> dict[str, str]:
     """The mean cost of a row under the model's decisions and under simpler rules."""
     if costs is None:
         return {"costs": ""}
     rows = [f"{number(cost)} by {name}" for name, cost in costs.rows]
-    said = f"By the decision of least expected cost, a row held out costs {listing(rows, 9)}, " + (
+    said = f"By the decision of least expected cost, a row {where} costs {listing(rows, 9)}, " + (
         "in the unit in which costs were given."
         if threshold is None
         else "where a row that is called an event in vain costs 1."

@@ -5,7 +5,7 @@ Beside them stands how often intervals such as theirs hold a known truth, by a r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -375,6 +375,12 @@ def _rehearsed(job: Job, drawn: Drawn) -> str:
         f"{sentence} They are too narrow: {number(SURELY_NARROW)} standard errors more would be "
         f"{percent(most)}. Less is known than they show."
     )
+
+
+def tell(doubt: Doubt, *, costs: bool) -> Iterator[tuple[str, str]]:
+    """How many rows no decision is settled for."""
+    some, rows, how = doubt.unsettled(costs)
+    yield "unsure of", f"{some} of {plural(rows, 'row')}, {how}"
 
 
 def say(doubt: Doubt) -> dict[str, str]:

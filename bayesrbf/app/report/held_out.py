@@ -74,6 +74,8 @@ class HeldOutRows:
     """Class probabilities by classifier; NaN where a row is never scored."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Seconds of all fits and predictions of each classifier."""
+    trained: Float[np.ndarray, " label"] | None = None
+    """Rows of every class in training, where these are new rows."""
 
     @property
     def scored(self) -> Int[np.ndarray, " scored"]:

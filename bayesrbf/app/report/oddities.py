@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -87,6 +88,11 @@ def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], int]:
         for row, column in places[:LISTED_CELLS].tolist()
     )
     return listed, len(places)
+
+
+def tell(oddities: Oddities) -> Iterator[tuple[str, str]]:
+    """How many cells look wrong."""
+    yield "look wrong", f"{plural(oddities.n_cells, 'cell')}, by a density of all rows"
 
 
 def say(oddities: Oddities) -> dict[str, str]:

@@ -12,6 +12,18 @@ from typing import Any, Final, Literal
 from bayesrbf.base.table_options import PLAIN, TableOptions
 
 OPTIONS: Final = "options.json"
+MODEL: Final = "model.safetensors"
+PREDICTIONS: Final = "predictions.csv"
+POSTERIOR: Final = "posterior.nc"
+PAGE: Final = "report.html"
+SHORT: Final = "short.html"
+TRIPOD: Final = "tripod.md"
+VALIDATION: Final = "validation.html"
+"""Page of a validation, and its template."""
+FIGURES: Final = "validation.json"
+"""Figures of a validation, and the digest of the model that was validated."""
+FILES: Final = (PREDICTIONS, MODEL, OPTIONS, POSTERIOR, PAGE)
+"""Files of a report."""
 
 FamilyName = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]
 Inference = Literal["auto", "laplace", "advi", "gibbs", "nuts", "map"]

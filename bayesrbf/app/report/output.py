@@ -1,4 +1,4 @@
-"""Files of a report run: their names, predictions as CSV, draws as netCDF."""
+"""Files of a report run: predictions as CSV, draws as netCDF."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from bayesrbf.app.report.costs import decisions_in_words
-from bayesrbf.app.report.options import ANYTHING, OPTIONS, Focus
+from bayesrbf.app.report.options import (
+    ANYTHING,
+    FIGURES,
+    POSTERIOR,
+    PREDICTIONS,
+    VALIDATION,
+    Focus,
+)
 from bayesrbf.base import names
 
 if TYPE_CHECKING:
@@ -23,17 +30,6 @@ if TYPE_CHECKING:
 
     from bayesrbf.app.report.held_out import HeldOutRows
 
-
-MODEL: Final = "model.safetensors"
-PREDICTIONS: Final = "predictions.csv"
-POSTERIOR: Final = "posterior.nc"
-PAGE: Final = "report.html"
-TRIPOD: Final = "tripod.md"
-VALIDATION: Final = "validation.html"
-"""Page of a validation, and its template."""
-FIGURES: Final = "validation.json"
-"""Figures of a validation, and the digest of the model that was validated."""
-FILES: Final = (PREDICTIONS, MODEL, OPTIONS, POSTERIOR, PAGE)
 
 LEAST_DRAWS: Final = 10
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,12 +20,14 @@ from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.options import Focus
 from bayesrbf.app.svg import PlotArea, element, picture, points, rect
-from bayesrbf.app.words import clipped, count, listing, number, percent, plural
+from bayesrbf.app.words import clipped, count, listing, number, percent, plural, with_ends
 
 UNVALIDATED: Final = 2
 """Rows of a class up to which nothing that is said of it can be validated."""
 MOST_CURVES: Final = 6
 """Classes whose decision curves are drawn: the most frequent."""
+FOUND: Final = ("sensitivity", "PPV")
+"""Decisions that are told of every one of more than two classes."""
 THRESHOLDS: Final = (0.05, 0.1, 0.2, 0.3, 0.5)
 """Thresholds of the table of decisions, beside the one in use."""
 
@@ -40,12 +42,16 @@ class Event:
     column: int  # Among the classes.
 
 
+OfClass = tuple[str, EventPerformance, EventPerformance | None]
+"""Name of a class, figures of the model, and those of the rival, where there is one."""
+
+
 @dataclass(frozen=True)
 class Judged:
-    """Held-out figures of the model and of the best rival, with their intervals."""
+    """Figures of the model and of the best rival, where it has one, with their intervals."""
 
     model: Performance  # Of two classes only the one of interest is an event.
-    rival: Performance
+    rival: Performance | None
     threshold: float | None  # At the costs that were given to two classes.
     event: Event | None  # None for more than two classes.
     reliability: ReliabilityCurve
@@ -60,20 +66,26 @@ class Judged:
         return float(of_class.max() / max(of_class.sum(), 1))
 
     @property
-    def classes(self) -> list[tuple[str, EventPerformance, EventPerformance]]:
+    def classes(self) -> list[OfClass]:
         """Name, the model's figures and those of the rival, class by class."""
-        both = zip(self.model.events, self.rival.events, strict=True)
-        return [(own.event, own, other) for own, other in both]
+        own = self.model.events
+        others = (None,) * len(own) if self.rival is None else self.rival.events
+        return [(one.event, one, other) for one, other in zip(own, others, strict=True)]
 
     @property
-    def hardest(self) -> tuple[str, EventPerformance, EventPerformance]:
+    def against_rest(self) -> dict[str, EventPerformance]:
+        """The model's figures by class: of two the event, of more every one."""
+        return {one.event: one for one in self.model.events}
+
+    @property
+    def hardest(self) -> OfClass:
         """The class with the lowest AUROC; of two classes the one of interest."""
         every = self.classes
         told = [one for one in every if one[1].auroc.value == one[1].auroc.value]
         return min(told or every, key=lambda one: one[1].auroc.value)
 
     @property
-    def drawn(self) -> list[tuple[str, EventPerformance, EventPerformance]]:
+    def drawn(self) -> list[OfClass]:
         """The most frequent classes, which have pictures."""
         frequent = sorted(self.classes, key=lambda one: -one[1].events)
         if self.event is not None:
@@ -95,7 +107,7 @@ def compute(
     held_out: HeldOutRows,
     focus: Focus,
     model: str,
-    rival: str,
+    rival: str | None,
     groups: Int[np.ndarray, " obs"] | None = None,
 ) -> Judged:
     """Judge every class against the rest on the held-out rows."""
@@ -106,7 +118,7 @@ def compute(
 
     decided = {
         name: decisions(held_out.probabilities[name][rows], classes, focus.costs)
-        for name in (model, rival)
+        for name in filter(None, (model, rival))
     }
 
     def judged(name: str) -> Performance:
@@ -125,7 +137,7 @@ def compute(
     pairs = np.bincount(labels * n_classes + decided[model], minlength=n_classes**2)
     return Judged(
         model=own,
-        rival=judged(rival),
+        rival=None if rival is None else judged(rival),
         threshold=threshold if event is not None and focus.costs else None,
         event=event,
         reliability=own.reliability,
@@ -149,8 +161,10 @@ def event_of(counts: Float[np.ndarray, " label"], classes: Sequence[str], focus:
 
 def event_among(held_out: HeldOutRows, focus: Focus) -> Event:
     """The event of the rows held out."""
-    labels = held_out.labels[held_out.scored]
-    counts = np.bincount(labels, minlength=len(held_out.classes)).astype(float)
+    counts = held_out.trained
+    if counts is None:
+        labels = held_out.labels[held_out.scored]
+        counts = np.bincount(labels, minlength=len(held_out.classes)).astype(float)
     return event_of(counts, list(map(str, held_out.classes)), focus)
 
 
@@ -215,29 +229,79 @@ def few_for_calibration(counts: Sequence[int]) -> str:
 
 
 def say(
-    performance: Judged, classes: Sequence[str], focus: Focus, *, costs: bool
+    performance: Judged, labelled: Mapping[str, int], focus: Focus, *, costs: bool, where: str
 ) -> dict[str, str]:
-    """The held-out rows of every class, and the rule by which a row is called so."""
-    event, rows = performance.event, performance.confusion.sum(axis=1).tolist()
-    held_out = plural(sum(rows), "row")
+    """The rows of every class, held out or new, and the rule by which a row is called so.
+
+    Of classes of too few ``labelled`` rows nothing can be said; empty where there are none.
+    """
+    rare = [f"“{clipped(c, 24)}” ({plural(n, 'row')})" for c, n in unvalidated(labelled).items()]
+    said = f"Nothing that is said of {listing(rare)} can be validated: a class needs more rows."
+    told = {"unvalidated": said if rare else ""}
+    event, classes = performance.event, list(labelled)
+    rows = performance.confusion.sum(axis=1).tolist()
+    judged = f"{plural(sum(rows), 'row')} {where}"
     if event is None:
         each = [f"{clipped(c, 24)} {count(n)}" for c, n in zip(classes, rows, strict=True)]
         rule = "what costs least by expectation" if costs else "what is most probable"
-        return {"events": f"{held_out} held out: {listing(each, 8)}. A row is called {rule}."}
+        return told | {"events": f"{judged}: {listing(each, 8)}. A row is called {rule}."}
     name = clipped(event.name, 24)
     rule = "costs least by expectation" if costs else "is the more probable class"
     called = f"where that {rule} (threshold {percent(event.threshold)})"
     if focus.threshold is not None:
         called = f"from a probability of {percent(event.threshold)} on, as was asked for"
     verb = "is an event" if rows[classes.index(event.name)] == 1 else "are events"
-    said = (
-        f"{count(rows[classes.index(event.name)])} of {held_out} held out {verb}: an event "
+    events = (
+        f"{count(rows[classes.index(event.name)])} of {judged} {verb}: an event "
         f"is a row that is “{name}”, {event.why}. A row is called “{name}” {called}."
     )
-    return {"events": said}
+    return told | {"events": events}
 
 
-def show(performance: Judged, rival: str, score: GivenScore | None, level: float) -> dict[str, Any]:
+def tell(
+    performance: Judged, before: Judged | None, score: GivenScore | None
+) -> Iterator[tuple[str, str]]:
+    """Figures by their names; those of training rows held out stand beside those of new rows."""
+    right = with_ends(performance.model.accuracy, percent)
+    yield "classified right", f"{right}, by the most probable class"
+    earlier = {} if before is None else before.against_rest
+    for name, one in performance.against_rest.items():
+        if (event := performance.event) is not None:
+            for word, share in one.decisions.items():
+                yield word, f"{with_ends(share, percent)}, threshold {percent(event.threshold)}"
+        if not np.isnan(one.auroc.value):
+            told = [f"{with_ends(one.auroc)}, {clipped(name, 24)} against the rest"]
+            if name in earlier:
+                told.append(f"{with_ends(earlier[name].auroc)} on the training rows held out")
+            if event is None:
+                told += [f"{word} {with_ends(one.decisions[word], percent)}" for word in FOUND]
+            yield "AUROC", "; ".join(told)
+        if event is not None:
+            ratio = with_ends(one.observed_to_expected)
+            yield "O:E", f"{ratio}, events over those expected, 1 is right"
+    if score is not None:
+        area, loss = score.differences.auroc, score.differences.log_loss
+        beside = f"AUROC {with_ends(area)}, log loss {with_ends(loss)}"
+        yield f"less {clipped(score.name, 24)}", beside
+
+
+def figures(performance: Judged) -> dict[str, Any]:
+    """What an answer for machines has."""
+    model = performance.model
+    return {
+        "event": performance.event,
+        "scores": {
+            "log loss": model.log_loss,
+            "Brier score": model.brier,
+            "share right": model.accuracy,
+        },
+        "against_rest": performance.against_rest,
+    }
+
+
+def show(
+    performance: Judged, rival: str | None, score: GivenScore | None, level: float
+) -> dict[str, Any]:
     """Whether probabilities come true, and the net benefit of acting on them."""
     event, acted = performance.event, performance.drawn
     given = {} if score is None else {score.name: score.score}
@@ -248,10 +312,15 @@ def show(performance: Judged, rival: str, score: GivenScore | None, level: float
             performance.reliability, event.name, event.column % 8, performance.hardest[1]
         ),
         "net_benefit": [
-            net_benefit(own, [other, *given.values()], performance.threshold, len(acted) == 1)
+            net_benefit(
+                own,
+                [*filter(None, (other, *given.values()))],
+                performance.threshold,
+                len(acted) == 1,
+            )
             for _, own, other in acted
         ],
-        "benefit_lines": benefit_lines("this model", level, [rival, *given]),
+        "benefit_lines": benefit_lines("this model", level, [*filter(None, (rival, *given))]),
     }
 
 

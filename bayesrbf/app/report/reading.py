@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from markupsafe import Markup
 
 from bayesrbf.app.report.drawing import share_bar, stacked
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.performance import unvalidated
 from bayesrbf.app.svg import element, picture, rect
 from bayesrbf.app.words import between, clipped, count, listing, number, percent, plural
+from bayesrbf.fit.asking import missingness_changes
 from bayesrbf.table.encode import encode_labels
 
 BANDS = 40
 """Most bands of rows in the picture of missing cells."""
 BARS = 20
 MOST_LEVEL_BARS = 12
+MISSING_BY_CHANCE = 0.05
+"""Probability that any class is said to lack cells of a column though chance explains it."""
 NEAR = 0.999
 """Correlation above which two columns are reported as the same."""
-MOST_CLASSES = 12
-"""Classes with pictures of their own: the most frequent."""
 MOST_COLUMNS = 60
 """Columns in the picture of missing cells: those with most of them."""
 
@@ -39,6 +39,8 @@ class Column:
     content: str  # Range, or most frequent levels.
     histogram: Float[np.ndarray, " bar"]
     """Counts in equal bins of a real column, or of the most frequent levels."""
+    missing_more: tuple[tuple[str, float], ...] = ()
+    """Classes of which more cells are missing, beyond chance, and their shares."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,6 @@ class Reading:
     band: int  # Rows in a band.
     patterns: int  # Number of distinct patterns of missing cells.
     notes: tuple[str, ...]  # Sentences on what looked odd.
-    too_good: str = ""  # Why figures of held-out rows may be too good.
     missingness: str = ""  # What held-out rows gain by missing indicators.
 
     @property
@@ -61,18 +62,6 @@ class Reading:
         """Share of missing cells of the whole table."""
         shares = [column.missing for column in self.columns]
         return float(np.mean(shares)) if shares else 0.0
-
-    @property
-    def unvalidated(self) -> Mapping[str, int]:
-        """Classes of one or two labelled rows."""
-        return unvalidated(self.class_counts)
-
-    @property
-    def drawn(self) -> list[int]:
-        """Positions of the other classes, the most frequent first, as many as have pictures."""
-        rows = list(self.class_counts.items())
-        told = [c for c, (name, _) in enumerate(rows) if name not in self.unvalidated]
-        return sorted(told, key=lambda c: -rows[c][1])[:MOST_CLASSES]
 
 
 def compute(job: Job, missingness: str = "") -> Reading:
@@ -83,18 +72,38 @@ def compute(job: Job, missingness: str = "") -> Reading:
     starts = range(0, len(job.X), band)
     holes = np.stack([missing[start : start + band].mean(0) for start in starts])
     counts = np.bincount(labels[labels >= 0], minlength=classes.size)
+    more = _missing_more(job, missing, list(map(str, classes)), labels)
     return Reading(
         rows=len(job.X),
-        columns=tuple(_column(job, name) for name in job.X.columns),
+        columns=tuple(
+            replace(_column(job, name), missing_more=tuple(more.get(name, ())))
+            for name in job.X.columns
+        ),
         class_counts={str(c): int(n) for c, n in zip(classes, counts, strict=True)},
         hidden=int((labels < 0).sum()),
         holes=holes,
         band=band,
         patterns=len(np.unique(missing, axis=0)),
         notes=(*job.notes, *_near_duplicates(job)),
-        too_good=job.too_good,
         missingness=missingness,
     )
+
+
+def _missing_more(
+    job: Job,
+    missing: Bool[np.ndarray, "row column"],
+    classes: Sequence[str],
+    labels: Int[np.ndarray, " row"],
+) -> dict[str, list[tuple[str, float]]]:
+    """By column the classes of which more cells are missing than of all others, beyond chance."""
+    found: dict[str, list[tuple[str, float]]] = {}
+    for place, label in enumerate(classes if len(classes) > 1 else ()):
+        others, own = (missing[(labels >= 0) & ((labels == place) == its)] for its in (False, True))
+        chance = MISSING_BY_CHANCE / len(classes)
+        for one in missingness_changes(list(job.X), others, own, chance, together=False):
+            if one.is_more:
+                found.setdefault(one.columns[0], []).append((label, one.now))
+    return found
 
 
 def _column(job: Job, name: str) -> Column:
@@ -139,7 +148,7 @@ def _near_duplicates(job: Job) -> Iterator[str]:
 
 
 def say(reading: Reading) -> dict[str, str]:
-    """What was read, and which classes are too rare for any figure; empty where there is none."""
+    """What was read."""
     kinds = [column.kind for column in reading.columns]
     parts = [
         plural(kinds.count(kind), f"{kind} column")
@@ -150,12 +159,7 @@ def say(reading: Reading) -> dict[str, str]:
         holes = "no cell is missing"
     labels = f", {plural(reading.hidden, 'row')} have no label" if reading.hidden else ""
     rows, classes = plural(reading.rows, "row"), len(reading.class_counts)
-    few = [f"“{clipped(c, 24)}” ({plural(n, 'row')})" for c, n in reading.unvalidated.items()]
-    rare = f"Nothing that is said of {listing(few)} can be validated: a class needs more rows."
-    return {
-        "read": f"{rows} with {listing(parts)} and {classes} classes; {holes}{labels}.",
-        "unvalidated": rare if few else "",
-    }
+    return {"read": f"{rows} with {listing(parts)} and {classes} classes; {holes}{labels}."}
 
 
 def show(reading: Reading) -> dict[str, Any]:

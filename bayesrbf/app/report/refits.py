@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +79,35 @@ def say(refits: Refits) -> dict[str, str]:
         f"{refits.recipe}"
     )
     return {"stability": said}
+
+
+def tell(refits: Refits) -> Iterator[tuple[str, str]]:
+    """How far refits are, and whether more rows would help."""
+    if refits.stability is not None:
+        yield "stability", say(refits)["stability"]
+    if refits.learning is not None:
+        yield "more rows", refits.learning.sentence
+
+
+def figures(refits: Refits) -> dict[str, Any]:
+    """What an answer for machines has."""
+    found, curve = refits.stability, refits.learning
+    return {
+        "stability": None
+        if found is None
+        else {
+            "refits": len(found.refits),
+            "failures": found.failures,
+            "recipe": refits.recipe,
+            "events": {
+                one.event: {"threshold": one.threshold, "level": one.level, **one.figures}
+                for one in found.events
+            },
+        },
+        "learning_curve": None
+        if curve is None
+        else {"sentence": curve.sentence, "sizes": curve.sizes, "figures": curve.figures},
+    }
 
 
 def show(refits: Refits) -> dict[str, Any]:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
 from markupsafe import Markup, escape
 
 from bayesrbf.app import words
-from bayesrbf.app.report.collect import Report, pictures, sentences
+from bayesrbf.app.report.collect import Report
 from bayesrbf.app.report.held_out import RIVALS_IN_WORDS
-from bayesrbf.app.report.output import VALIDATION
-from bayesrbf.app.report.performance import benefit_lines, net_benefit, reliability
+from bayesrbf.app.report.judgement import Judgement, pictures, sentences
+from bayesrbf.app.report.options import PAGE, VALIDATION
 from bayesrbf.app.report.tripod import ITEMS, said_of
 from bayesrbf.version import __version__
 
@@ -22,56 +24,71 @@ if TYPE_CHECKING:
 
 OPTION: Final = re.compile(r"(--[a-z][a-z-]*(?:=[^\s;,]*[^\s;,.])?)")
 """An option of the command line."""
-HERE: Final = "these rows"
-BEFORE: Final = "training rows held out"
 
 
-def render(report: Report, tripod: str = "") -> str:
+@dataclass(frozen=True)
+class Chapter:
+    """A part of a page: its anchor, number and title, and the sections that stand in it."""
+
+    id: str
+    place: str
+    title: str
+    parts: tuple[str, ...]  # Templates of sections.
+
+
+TRUST: Final = Chapter("trust", "1", "Can I trust these probabilities?", ("trust",))
+JUDGED: Final = ("performance", "costs", "benefit", "come_true", "subgroups", "confusion")
+LONG: Final = (
+    TRUST,
+    Chapter("read", "2", "What was read", ("reading",)),
+    Chapter("good", "3", "How good it is", ("scores", *JUDGED, "refits")),
+    Chapter("unsure", "4", "Whom it is unsure of, and why", ("doubt",)),
+    Chapter("odd", "5", "Cells and labels that look wrong", ("oddities",)),
+    Chapter("learned", "6", "What it learned", ("moves", "learned")),
+    Chapter("filled", "7", "Missing cells, filled in", ("filled",)),
+    Chapter("model", "8", "The model, and how to make it again", ("described",)),
+    Chapter("appendix", "A", "Appendix: did the computation go well?", ("diagnostics",)),
+)
+FOR_COMMITTEES: Final = (
+    TRUST,
+    Chapter("good", "2", "What mistakes cost, and where it is off", ("costs", "subgroups")),
+    Chapter("read", "3", "What was read", ("reading",)),
+)
+"""The short form: about two pages of print."""
+VALIDATED: Final = (
+    Chapter("hold", "1", "Do the probabilities hold here?", ("advice", "trust")),
+    Chapter("good", "2", "How good it is here", JUDGED),
+    Chapter("drift", "3", "What has changed since training", ("drift",)),
+)
+
+
+def render(report: Report, tripod: str = "", chapters: Sequence[Chapter] = LONG) -> str:
     """The page as HTML without scripts, control characters or anything from outside.
 
     ``tripod`` is the file of the items of TRIPOD+AI that lies beside it, if any.
     """
-    page = (
-        environment()
-        .get_template("report.html")
-        .render(
-            report=report,
-            finding=sentences(report),
-            figure=pictures(report),
-            tripod=tripod,
-            items=[bool(said_of(item, report)) for item in ITEMS] if tripod else [],
-            version=__version__,
-        )
-    )
-    return words.harmless(page)
+    items = [bool(said_of(item, report)) for item in ITEMS] if tripod else []
+    return _page(PAGE, report, chapters, tripod=tripod, items=items)
 
 
 def render_validation(result: Validation, title: str) -> str:
     """The page as HTML without scripts or anything from outside."""
-    columns = {
-        name: [(HERE, one), *([(BEFORE, result.before[name])] if name in result.before else [])]
-        for name, one in result.against_rest.items()
-    }
-    drawn: dict[str, Markup | None] = dict.fromkeys(("come_true", "net_benefit", "benefit_lines"))
-    if (event := result.event) is not None:
-        own = result.against_rest[event.name]
-        given = {} if result.score is None else {result.score.name: result.score.score}
-        drawn = {
-            "come_true": reliability(own.reliability, event.name, 0, own),
-            "net_benefit": net_benefit(own, list(given.values()), event.threshold),
-            "benefit_lines": benefit_lines("the model", result.prob, list(given)),
-        }
+    return _page(VALIDATION, replace(result.judgement, title=title), VALIDATED, result=result)
+
+
+def _page(template: str, of: Judgement, chapters: Sequence[Chapter], **more: Any) -> str:
+    """A page of chapters: the sentences and pictures of a record where templates place them."""
     page = (
         environment()
-        .get_template(VALIDATION)
+        .get_template(template)
         .render(
-            result=result,
-            columns=columns,
-            title=title,
-            event=result.event,
-            level=result.prob,
+            report=of,
+            chapters=chapters,
+            parts=[part for one in chapters for part in one.parts],
+            finding=sentences(of),
+            figure=pictures(of),
             version=__version__,
-            **drawn,
+            **more,
         )
     )
     return words.harmless(page)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
 import time
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from textwrap import fill
@@ -18,7 +18,6 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 from joblib import cpu_count, parallel_config
 from rich.console import Console
 from rich.progress import (
@@ -33,15 +32,22 @@ from rich.progress import (
 from threadpoolctl import threadpool_limits
 
 from bayesrbf import ReadTable, TableError
-from bayesrbf.app.report.collect import Report, collect, phases, sentences
+from bayesrbf.app.report.collect import Report, collect, phases
 from bayesrbf.app.report.families import FAMILIES, QUICK_FOLDS, check_method
 from bayesrbf.app.report.held_out import Phase
 from bayesrbf.app.report.job import Job, Truth
+from bayesrbf.app.report.judgement import lines, sentences
 from bayesrbf.app.report.options import (
     ALL_CORES,
     ANYTHING,
     AS_TRAINED,
+    MODEL,
     OPTIONS,
+    PAGE,
+    POSTERIOR,
+    PREDICTIONS,
+    SHORT,
+    TRIPOD,
     FamilyName,
     Focus,
     Inference,
@@ -49,27 +55,16 @@ from bayesrbf.app.report.options import (
     ReportOptions,
     options_content,
 )
-from bayesrbf.app.report.output import (
-    MODEL,
-    PAGE,
-    POSTERIOR,
-    PREDICTIONS,
-    TRIPOD,
-    draws_content,
-    predictions_frame,
-    to_csv,
-)
-from bayesrbf.app.report.render import render
+from bayesrbf.app.report.output import draws_content, predictions_frame, to_csv
+from bayesrbf.app.report.render import FOR_COMMITTEES, render
 from bayesrbf.app.report.tripod import items
 from bayesrbf.app.words import (
     clipped,
     harmless,
     listing,
-    number,
     one_line,
     percent,
     plural,
-    with_ends,
 )
 from bayesrbf.base.files import write_whole
 from bayesrbf.base.rows import copies_sentence
@@ -81,14 +76,16 @@ from bayesrbf.version import __version__
 # Estimates how long a run takes, and cuts it down to a time limit.
 
 
-TIMED_ROWS: Final = 100
-"""Rows of the fit that is timed, or more of a long table."""
-TIMED_PART: Final = 5
-"""One row in so many of a long table is in that fit."""
-FIXED_ROWS: Final = 100
-"""Rows that take as long as what is the same for any number of rows."""
-LONG_FIT: Final = 60.0
-"""Seconds of a timed fit beyond which it is not timed again: compiled anew, it takes 20."""
+FIT_SECONDS: Final[Mapping[FamilyName, tuple[float, float]]] = {
+    "stack": (1.0, 0.03),
+    "mixture": (0.5, 0.006),
+    "rbf": (0.5, 0.06),
+    "sdgm": (10.0, 0.6),
+    "median_lvq": (0.1, 0.003),
+}
+"""Seconds of a fit: what any takes, and a factor of the root of its cells times its classes."""
+USUAL_WORK: Final = 0.007
+"""Seconds of the work that this machine is timed by, where these were measured."""
 DRAWN: Final = 3.0
 """Draws of a family but the stack, in fits: a rough mean."""
 COMPARED: Final = 8.0
@@ -110,38 +107,23 @@ SURE: Final = 0.5
 
 
 def seconds_of(job: Job) -> float:
-    """Seconds of one fit to the whole table, by a timed fit to some of its rows; NaN if it fails.
-
-    The first fit of a process loads compiled code, or compiles it, so that a second one is timed.
-    """
-    n, taken = len(job.X), np.nan
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit itself says them
-        for most in (TIMED_ROWS, max(TIMED_ROWS, n // TIMED_PART)):
-            rows = _some_rows(job, most)
-            X, y = job.X.iloc[rows], job.y.iloc[rows]
-            start = time.perf_counter()
-            try:
-                FAMILIES[job.family].procedure(job)(X, y)
-            except ValueError:  # too few rows of a class or a group: the whole table has more
-                return float("nan")
-            taken = time.perf_counter() - start
-            if taken > LONG_FIT:
-                break
-    return float(taken * (FIXED_ROWS + n) / (FIXED_ROWS + rows.size))
+    """Seconds of one fit to the whole table, by its size and the speed of this machine."""
+    fixed, each = FIT_SECONDS[job.family]
+    classes = np.unique(job.labels[job.labels >= 0]).size
+    return slowness() * (fixed + each * math.sqrt(job.X.size * classes))
 
 
-def _some_rows(job: Job, most: int) -> Int[np.ndarray, " some"]:
-    """A sample of rows that keeps the shares of the classes, but at least four rows of each."""
-    labels = job.labels
-    share = min(1.0, most / labels.size)
-    rng = np.random.default_rng(job.seed)
-    parts = []
-    for code in np.unique(labels):
-        own = np.flatnonzero(labels == code)
-        size = min(own.size, max(4, round(share * own.size)))
-        parts.append(rng.choice(own, size, replace=False))
-    return np.sort(np.concatenate(parts))
+@cache
+def slowness() -> float:
+    """How much longer this machine takes for a little linear algebra, and for steps of Python."""
+    symmetric = np.fromfunction(lambda i, j: np.cos(i * j) + np.cos(i - j), (200, 200))
+    taken = []
+    for _ in range(5):
+        start = time.perf_counter()
+        np.linalg.eigh(symmetric)
+        sum(step * step for step in range(50_000))
+        taken.append(time.perf_counter() - start)
+    return min(taken) / USUAL_WORK
 
 
 def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
@@ -201,8 +183,19 @@ def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str
     line = _line(seconds)
     if limit is not None and seconds > SURE * limit:
         size = "more than" if seconds > limit else "more than half of"
-        line += f" That is {size} --time-limit {limit:g}; what is not done by then is not written."
+        line += (
+            f" That is {size} --time-limit {limit:g}; what is not done by then is not written. "
+            f"{_what_would_hold(job, limit, seconds, judged)}"
+        )
     return replace(form, jobs=number), line
+
+
+def _what_would_hold(job: Job, limit: float, seconds: float, judged: bool) -> str:
+    """A sentence on what would be done in time: a smaller model, or a longer limit."""
+    small = quicker(replace(job, family="mixture", inference="map"))
+    taken = processes(job.jobs, seconds_of_run(small, seconds_of(small), judged))[1]
+    ways = ["--model mixture --inference map"] if taken <= min(SURE * limit, seconds) else []
+    return f"Enough would be {' or '.join([*ways, f'--time-limit {math.ceil(seconds / SURE)}'])}."
 
 
 def _form(job: Job, limit: float | None, judged: bool) -> tuple[Job, float]:
@@ -240,14 +233,12 @@ def _noted(job: Job, limit: float | None = None) -> Job:
 
 
 def _line(seconds: float) -> str:
-    """A sentence on the expected time; empty where it is not known.
+    """A sentence on the expected time.
 
     >>> _line(7.0), _line(48.0), _line(140.0), _line(9000.0)
     ('Some seconds on this machine.', 'About 50 seconds on this machine.', 'About 2 minutes on this
     machine.', 'About 2.5 hours on this machine.')
     """
-    if np.isnan(seconds):
-        return ""
     if seconds < 15:
         return "Some seconds on this machine."
     if seconds < 90:
@@ -446,8 +437,8 @@ SHOWN_NOTES: Final = 5
 """Notes that a terminal shows where a page has all, the most harmful first."""
 
 
-def run(job: Job, folder: Path, tripod: bool = False) -> Report:
-    """Make the report and write every file; the items of TRIPOD+AI where they are asked for."""
+def run(job: Job, folder: Path, asked: Sequence[str] = ()) -> Report:
+    """Make the report and write every file, and those of TRIPOD and SHORT that are asked for."""
     with sharing(job.jobs), progress((*phases(job), WRITING)) as phase:
         outcome = collect(job, phase)
         with phase(WRITING):
@@ -464,9 +455,11 @@ def run(job: Job, folder: Path, tripod: bool = False) -> Report:
             if thinned:
                 facts = (*report.described.facts, ("draws", thinned))
                 report = replace(report, described=replace(report.described, facts=facts))
-            if tripod:
+            if TRIPOD in asked:
                 write_whole(folder / TRIPOD, items(report).encode())
-            page = render(report, TRIPOD if tripod else "")
+            if SHORT in asked:
+                write_whole(folder / SHORT, render(report, chapters=FOR_COMMITTEES).encode())
+            page = render(report, TRIPOD if TRIPOD in asked else "")
             write_whole(folder / PAGE, page.encode())
     return report
 
@@ -604,7 +597,7 @@ def _lines(console: Console, name: str) -> Iterator[None]:
 
 def tell(report: Report) -> None:
     """Print the verdict and the main figures, a few lines each; no line breaks before a %."""
-    console, rows, told = Console(), list(_main_figures(report)), sentences(report)
+    console, rows, told = Console(), list(lines(report)), sentences(report)
     width = max(len(name) for name, _ in rows)
     said = [told[name] for name in ("verdict", "evidence", "events", "unvalidated")]
     for name, text in [*rows, *(("", sentence) for sentence in filter(None, (QUESTION, *said)))]:
@@ -617,117 +610,3 @@ def tell(report: Report) -> None:
             break_on_hyphens=False,
         )
         console.print(paragraph, highlight=False, markup=False, soft_wrap=True)
-
-
-def _main_figures(report: Report) -> Iterator[tuple[str, str]]:
-    """Names and figures of the table that a terminal shows."""
-    own, *others = report.scores
-    low, high = own.calibration.noise
-    _, hardest, _ = report.performance.hardest
-    yield (
-        "held-out log loss",
-        f"{number(own.log_loss[0])} nats of surprise "
-        f"({listing([f'{one.name} {number(one.log_loss[0])}' for one in others])})",
-    )
-    answers = "lead in the cost of a row" if report.judged.in_costs else "lead in right answers"
-    for column, name in ((1, "lead in log loss"), (2, answers)):
-        every = [f"{one[column]} over {one[0]}" for one in report.judged.leads if one[column]]
-        yield name, listing(every)
-    right = with_ends(report.performance.model.accuracy, percent)
-    yield "classified right", f"{right}, by the most probable class"
-    if (event := report.performance.event) is not None:
-        at = f", threshold {percent(event.threshold)}"
-        yield "sensitivity", f"{with_ends(hardest.sensitivity, percent)}{at}"
-        yield "specificity", f"{with_ends(hardest.specificity, percent)}{at}"
-        yield "PPV", f"{with_ends(hardest.ppv, percent)}{at}"
-        yield "NPV", f"{with_ends(hardest.npv, percent)}{at}"
-    for of_class, one, _ in report.performance.classes:
-        if not np.isnan(one.auroc.value):
-            yield "AUROC", f"{with_ends(one.auroc)}, {clipped(of_class, 24)} against the rest"
-    noise = "" if own.grouped else f" (chance alone {number(low)} to {number(high)})"
-    yield "calibration error", f"{number(own.calibration.error)}{noise}"
-    if report.performance.event is not None:
-        ratio = hardest.observed_to_expected
-        yield "O:E", f"{with_ends(ratio)}, events over those expected, 1 is right"
-    yield "calibration slope", f"{with_ends(own.slope)}, 1 is right"
-    if (score := report.score) is not None:
-        auc, loss = score.differences.auroc, score.differences.log_loss
-        yield (
-            f"less {clipped(score.name, 24)}",
-            f"AUROC {with_ends(auc)}, log loss {with_ends(loss)}",
-        )
-    for parts in report.parts:
-        yield f"by {clipped(parts.by, 24)}", f"{plural(len(parts.parts), 'part')} on the page"
-    if report.refits.stability is not None:
-        yield "stability", sentences(report)["stability"]
-    if report.refits.learning is not None:
-        yield "more rows", report.refits.learning.sentence
-    some, rows_of, how = report.doubt.unsettled(report.costs is not None)
-    yield "unsure of", f"{some} of {plural(rows_of, 'row')}, {how}"
-    yield "look wrong", f"{plural(report.oddities.n_cells, 'cell')}, by a density of all rows"
-    if report.check is not None:
-        rows = f"{plural(report.check.rows, 'row')} that the fit had without their labels"
-        yield "hidden labels", f"{percent(report.check.accuracy)} right, of {rows}"
-    units = "rows" if report.judged.groups is None else "groups"
-    yield "in brackets", f"intervals of {percent(report.focus.level)}; those of leads count {units}"
-
-
-def figures(report: Report) -> dict[str, object]:
-    """The verdict and the main figures, by name."""
-    held_out, judged, (own, *others) = report.performance, report.judged, report.scores
-    base, rival, told = judged.base, judged.rival, sentences(report)
-    by_costs = "the decision of least expected cost"
-    most_probable = "the most probable class"
-    answers = "cost of a row" if judged.in_costs else "share right"
-    return {
-        "target": report.target,
-        "classes": report.classes,
-        "rows": judged.rows,
-        "prob": report.focus.level,
-        "verdict": told["verdict"],
-        "evidence": told["evidence"],
-        "event": report.performance.event,
-        "unvalidated": report.reading.unvalidated,
-        "scores": {
-            "log loss": held_out.model.log_loss,
-            "Brier score": held_out.model.brier,
-            "share right": held_out.model.accuracy,
-        },
-        "decided_by": {
-            "share right": most_probable,
-            "against_rest": by_costs if judged.in_costs else most_probable,
-        },
-        "rivals": {one.name: {"log loss": one.log_loss[0]} for one in others},
-        "leads": (
-            {"over": "class frequencies", "log loss": base.gain.interval},
-            {"over": base.name, answers: base.gain_of_answers.interval},
-            {
-                "over": rival.name,
-                "log loss": rival.gain.interval,
-                answers: rival.gain_of_answers.interval,
-            },
-        ),
-        "cost_of_a_row": judged.answers if judged.in_costs else None,
-        "calibration_error": own.calibration.error,
-        "calibration_error_by_chance": own.calibration.noise,
-        "calibration_slope": own.slope,
-        "against_rest": {name: one for name, one, _ in held_out.classes},
-        "parts": report.parts,
-        "score": report.score,
-        "stability": None
-        if (found := report.refits.stability) is None
-        else {
-            "refits": len(found.refits),
-            "failures": found.failures,
-            "recipe": report.refits.recipe,
-            "events": {
-                one.event: {"threshold": one.threshold, "level": one.level, **one.figures}
-                for one in found.events
-            },
-        },
-        "learning_curve": None
-        if (curve := report.refits.learning) is None
-        else {"sentence": curve.sentence, "sizes": curve.sizes, "figures": curve.figures},
-        "unsure": report.doubt.below,
-        "cells_that_look_wrong": report.oddities.n_cells,
-    }

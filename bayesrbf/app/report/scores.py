@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.performance import reliability
 from bayesrbf.app.svg import PlotArea, element, picture
-from bayesrbf.app.words import ends, number
+from bayesrbf.app.words import ends, listing, number, percent, plural, with_ends
 from bayesrbf.base import names
 from bayesrbf.base.arrays import brier, correct, log_loss, mean_over_folds
 
@@ -139,7 +139,38 @@ def calibration_words(score: MeanScores, event: EventPerformance | None = None) 
     )
 
 
-def show(scores: Sequence[MeanScores], classes: Sequence[str], drawn: list[int]) -> dict[str, Any]:
+def tell(scores: Sequence[MeanScores]) -> Iterator[tuple[str, str]]:
+    """Log loss and calibration by their names."""
+    own, *others = scores
+    rest = listing([f"{one.name} {number(one.log_loss[0])}" for one in others])
+    yield "log loss", f"{number(own.log_loss[0])} nats of surprise ({rest})"
+    low, high = map(number, own.calibration.noise)
+    noise = "" if own.grouped else f" (chance alone {low} to {high})"
+    yield "calibration error", f"{number(own.calibration.error)}{noise}"
+    yield "calibration slope", f"{with_ends(own.slope)}, 1 is right"
+
+
+def tell_check(check: Check | None) -> Iterator[tuple[str, str]]:
+    """How many hidden labels were found."""
+    if check is not None:
+        rows = f"{plural(check.rows, 'row')} that the fit had without their labels"
+        yield "hidden labels", f"{percent(check.accuracy)} right, of {rows}"
+
+
+def figures(scores: Sequence[MeanScores]) -> dict[str, Any]:
+    """What an answer for machines has."""
+    own, *others = scores
+    return {
+        "rivals": {one.name: {"log loss": one.log_loss[0]} for one in others},
+        "calibration_error": own.calibration.error,
+        "calibration_error_by_chance": own.calibration.noise,
+        "calibration_slope": own.slope,
+    }
+
+
+def show(
+    scores: Sequence[MeanScores], classes: Sequence[str], drawn: list[int], level: float
+) -> dict[str, Any]:
     """Both scores of all, and of the classes at some positions said against come true."""
     own, rivals = scores[0].calibration, [score.name for score in scores]
     losses, briers = ([getattr(one, name) for one in scores] for name in ("log_loss", "brier"))
@@ -147,7 +178,7 @@ def show(scores: Sequence[MeanScores], classes: Sequence[str], drawn: list[int])
         "log_loss": _comparison(rivals, losses, "log loss (nats)"),
         "brier": _comparison(rivals, briers, "Brier score"),
         "reliability": [reliability(own.curves[c], classes[c], c % 8) for c in drawn],
-        "band": legend({"where a calibrated model would be, 9 times in 10": "band"}),
+        "band": legend({f"where {percent(level)} of calibrated models would be": "band"}),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -16,7 +16,7 @@ from bayesrbf.answers.scores import Interval, holm, proportion, two_sided
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.performance import event_among
-from bayesrbf.app.words import between, cell, clipped, decimals_of, plural
+from bayesrbf.app.words import between, cell, clipped, decimals_of, ends, percent, plural, with_ends
 from bayesrbf.table.kinds import Kind
 
 QUARTERS: Final = (0.25, 0.5, 0.75)
@@ -187,6 +187,23 @@ def _quarters(
         inside = part == value
         low, high = (text(float(f(values[inside]))) for f in (np.min, np.max))
         yield f"{shown} {between(low, high)}".strip(), inside
+
+
+def tell(every: Sequence[Parts]) -> Iterator[tuple[str, str]]:
+    """Figures part by part, and where a new part would be."""
+    for parts in every:
+        by = f"by {clipped(parts.by, 24)}"
+        for part in parts.parts:
+            one = part.performance
+            named = one.auroc, one.observed_to_expected, one.slope
+            told = zip(("AUROC", "O:E", "slope"), map(with_ends, named), strict=True)
+            few = " (too few)" if part.few else ""
+            rows = f"{plural(one.rows, 'row')}, {plural(one.events, 'event')}{few}"
+            yield by, f"{clipped(part.name, 30)}: {rows}, {', '.join(map(' '.join, told))}"
+        for figure, spread in parts.spread.items():
+            new = ends(spread.new.lower, spread.new.upper)
+            mean = f"{with_ends(spread.mean)} in the mean of {plural(spread.parts, 'part')}"
+            yield by, f"{figure}: {mean}, a new one {new} ({percent(0.9)})"
 
 
 def say(subgroups: Subgroups, classes: int) -> dict[str, str]:

@@ -14,8 +14,9 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from bayesrbf.app.report.collect import Report, sentences
-from bayesrbf.app.report.output import MODEL, PAGE, POSTERIOR, PREDICTIONS
+from bayesrbf.app.report.collect import Report
+from bayesrbf.app.report.judgement import sentences
+from bayesrbf.app.report.options import MODEL, PAGE, POSTERIOR, PREDICTIONS
 from bayesrbf.app.words import clipped, count, harmless, listing, number, percent, plural, with_ends
 
 if TYPE_CHECKING:
@@ -153,12 +154,7 @@ def _analysed(report: Report) -> str:
 
 def _of_class(name: str, one: EventPerformance) -> str:
     told = [f"{word} {with_ends(figure)}" for word, figure in one.figures.items()]
-    shares = zip(
-        ("sensitivity", "specificity", "PPV", "NPV"),
-        (one.sensitivity, one.specificity, one.ppv, one.npv),
-        strict=True,
-    )
-    told += [f"{word} {with_ends(share, percent)}" for word, share in shares]
+    told += [f"{word} {with_ends(share, percent)}" for word, share in one.decisions.items()]
     return f"“{clipped(name, 24)}” ({plural(one.events, 'row')}): {'; '.join(told)}."
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -65,14 +65,14 @@ class Rival:
 
 @dataclass(frozen=True)
 class JudgedByRivals:
-    """The model beside the class frequencies and the best rival on the same held-out rows."""
+    """The model beside the class frequencies and the best rival, if any, on the same rows."""
 
     rows: int
     smallest: int  # Rows of the second most frequent class among them.
     log_loss: float
     answers: float
     base: Rival  # Log loss of the class frequencies, answers always the same.
-    rival: Rival
+    rival: Rival | None
     in_costs: bool  # Whether answers are judged by the costs that were given.
     groups: int | None = None  # Number of groups of rows that belong together.
 
@@ -88,18 +88,26 @@ class JudgedByRivals:
         return self.enough and self.base.gain.better
 
     @property
-    def leads(self) -> list[tuple[str, str, str]]:
+    def is_open(self) -> bool:
+        """Whether the rows are too few to tell if it is better than the class frequencies."""
+        return is_open(self.base.gain.interval, self.base.log_loss)
+
+    @property
+    def others(self) -> list[Rival]:
+        """The answer that is always the same, and the rival."""
+        return [self.base, *([] if self.rival is None else [self.rival])]
+
+    @property
+    def leads(self) -> list[tuple[str, Interval | None, Interval | None]]:
         """Rivals of the headline, with the leads over each in log loss and in answers."""
-
-        def in_answers(gain: Gain) -> str:
-            return with_ends(gain.interval, number if self.in_costs else percent)
-
         base, rival = self.base, self.rival
-        return [
-            ("class frequencies", with_ends(base.gain.interval), ""),
-            (base.name, "", in_answers(base.gain_of_answers)),
-            (rival.name, with_ends(rival.gain.interval), in_answers(rival.gain_of_answers)),
+        leads: list[tuple[str, Interval | None, Interval | None]] = [
+            ("class frequencies", base.gain.interval, None),
+            (base.name, None, base.gain_of_answers.interval),
         ]
+        if rival is not None:
+            leads.append((rival.name, rival.gain.interval, rival.gain_of_answers.interval))
+        return leads
 
 
 def gain(
@@ -132,10 +140,10 @@ def compute(
     focus: Focus,
     model: str,
     frequencies: str,
-    other: str,
+    other: str | None,
     groups: Int[np.ndarray, " obs"] | None = None,
 ) -> JudgedByRivals:
-    """Compare three classifiers by their names; answers by costs where any is given.
+    """Compare classifiers by their names; answers by costs where any is given.
 
     Rows of one of the ``groups`` are not independent: errors are those of means over groups.
     """
@@ -145,7 +153,8 @@ def compute(
     n_classes = len(held_out.classes)
     costs, level = focus.costs, focus.level
     matrix = mistakes(costs_of(held_out.classes, costs))
-    p = {name: held_out.probabilities[name][rows] for name in (model, frequencies, other)}
+    names = filter(None, (model, frequencies, other))
+    p = {name: held_out.probabilities[name][rows] for name in names}
     losses = {name: log_loss(probabilities, labels) for name, probabilities in p.items()}
     answers = {
         name: paid(probabilities, labels, matrix) if costs else 1 - correct(probabilities, labels)
@@ -169,7 +178,9 @@ def compute(
         log_loss=float(losses[model].mean()),
         answers=float(answers[model].mean()),
         base=rival(always, frequencies, matrix[labels, same]),
-        rival=rival(other if other == LOGISTIC else f"the {other}", other, answers[other]),
+        rival=None
+        if other is None
+        else rival(other if other == LOGISTIC else f"the {other}", other, answers[other]),
         in_costs=bool(costs),
         groups=None if units is None else int(np.unique(units).size),
     )
@@ -182,37 +193,76 @@ def say(
 
     ``too_good`` says why figures may be better than those of new rows, empty if they are not.
     """
-    _, hardest, _ = performance.hardest
-    event = None if performance.event is None else hardest
-    right = calibrated(own.slope, own.calibration, event, grouped=own.grouped)
-    words = calibration_words(own, event)
-    few = few_for_calibration(performance.confusion.sum(axis=1).tolist())
-    if right and few:
-        right, words = False, f"its calibration {few}"
-    parts = evidence(judged), too_good, of_separation(hardest.auroc)
-    loss, accuracy = performance.model.log_loss, performance.model.accuracy
-    rival, lead = judged.rival, judged.rival.gain.interval
-    kind = "no better, so far as these rows tell, than"
-    if rival.gain.better or rival.gain.worse:
-        kind = f"{'better' if rival.gain.better else 'worse'} than"
+    right, enough, words = read_calibration(own, performance)
+    parts = evidence(judged), too_good, of_separation(performance.hardest[1].auroc)
+    loss, rival = performance.model.log_loss, judged.rival
+    its = "" if rival is None else f", that of {rival.name} {number(rival.log_loss)}"
     return {
-        "verdict": verdict(judged, right and not too_good, words),
+        "verdict": verdict(judged, right and enough and not too_good, words),
         "evidence": " ".join(filter(None, parts)),
         "surprise": (
             f"The average surprise (log loss) is {number(loss.value)} nats "
             f"({ends(loss.lower, loss.upper)}), that of the class frequencies "
-            f"{number(judged.base.log_loss)}, that of {rival.name} {number(rival.log_loss)}: a row "
-            "counts 0 where its true class was given all probability, 0.69 at one half, 4.6 at "
-            "one in 100."
+            f"{number(judged.base.log_loss)}{its}: a row counts 0 where its true class was given "
+            "all probability, 0.69 at one half, 4.6 at one in 100."
         ),
-        "scores": (
-            f"The average surprise at the true class (log loss) is {number(judged.log_loss)} nats "
-            f"on rows held out, {kind} the {number(rival.log_loss)} of {rival.name}, the best "
-            f"rival (a lead of {number(lead.value)}, {percent(level)} interval "
-            f"{ends(lead.lower, lead.upper)}); the most probable class is right in "
-            f"{percent(accuracy.value)} of the rows."
-        ),
+        "scores": "" if rival is None else _beside(rival, judged, performance, level),
     }
+
+
+def _beside(rival: Rival, judged: JudgedByRivals, performance: Judged, level: float) -> str:
+    """A sentence: the log loss beside that of the best rival, and right answers."""
+    lead = rival.gain.interval
+    kind = "no better, so far as these rows tell, than"
+    if rival.gain.better or rival.gain.worse:
+        kind = f"{'better' if rival.gain.better else 'worse'} than"
+    return (
+        f"The average surprise at the true class (log loss) is {number(judged.log_loss)} nats "
+        f"on rows held out, {kind} the {number(rival.log_loss)} of {rival.name}, the best "
+        f"rival (a lead of {number(lead.value)}, {percent(level)} interval "
+        f"{ends(lead.lower, lead.upper)}); the most probable class is right in "
+        f"{percent(performance.model.accuracy.value)} of the rows."
+    )
+
+
+def tell(judged: JudgedByRivals) -> Iterator[tuple[str, str]]:
+    """The leads by their names."""
+    form = number if judged.in_costs else percent
+    answers = "lead in the cost of a row" if judged.in_costs else "lead in right answers"
+    leads = judged.leads
+    in_loss = [f"{with_ends(one)} over {name}" for name, one, _ in leads if one is not None]
+    yield "lead in log loss", listing(in_loss)
+    in_answers = [f"{with_ends(one, form)} over {name}" for name, _, one in leads if one]
+    yield answers, listing(in_answers)
+
+
+def figures(judged: JudgedByRivals) -> dict[str, Any]:
+    """What an answer for machines has."""
+    most_probable, answers = "the most probable class", "share right"
+    by = most_probable
+    if judged.in_costs:
+        by, answers = "the decision of least expected cost", "cost of a row"
+    return {
+        "rows": judged.rows,
+        "decided_by": {"share right": most_probable, "against_rest": by},
+        "leads": [
+            {"over": name}
+            | ({"log loss": in_loss} if in_loss else {})
+            | ({answers: in_answers} if in_answers else {})
+            for name, in_loss, in_answers in judged.leads
+        ],
+        "cost_of_a_row": judged.answers if judged.in_costs else None,
+    }
+
+
+def read_calibration(own: MeanScores, performance: Judged) -> tuple[bool, bool, str]:
+    """Whether probabilities come true, whether rows tell, and half a sentence on both."""
+    event = None if performance.event is None else performance.hardest[1]
+    right = calibrated(own.slope, own.calibration, event, grouped=own.grouped)
+    few = few_for_calibration(performance.confusion.sum(axis=1).tolist())
+    if right and few:
+        return True, False, f"its calibration {few}"
+    return right, True, calibration_words(own, event)
 
 
 def verdict(judged: JudgedByRivals, calibrated: bool, calibration: str) -> str:
@@ -222,35 +272,39 @@ def verdict(judged: JudgedByRivals, calibrated: bool, calibration: str) -> str:
     is half a sentence on that.
     """
     if not judged.enough:
-        rows = f"{plural(judged.rows, 'row')} held out{_of_groups(judged)}"
-        return (
-            f"Too few rows to tell: with {rows}, {judged.smallest} of them of the second most "
-            "frequent class, figures are mostly luck."
-        )
-    if is_open(lead := judged.base.gain.interval, judged.base.log_loss):
-        return (
-            "Too few rows to tell whether it is better than the class frequencies: its lead in log "
-            f"loss is {with_ends(lead)}; {calibration}."
-        )
+        return worth(judged)
+    if judged.is_open:
+        return f"{worth(judged).removesuffix('.')}; {calibration}."
     answer = _answer(judged, calibrated)
     return f"{answer}: it is {_beside_rivals(judged, answer)}; {calibration}."
 
 
+def worth(judged: JudgedByRivals) -> str:
+    """A sentence: whether it is better than answers that need no model, and than the rival."""
+    if not judged.enough:
+        rows = f"{plural(judged.rows, 'row')} that it had not seen{_of_groups(judged)}"
+        return (
+            f"Too few rows to tell: with {rows}, {judged.smallest} of them of the second most "
+            "frequent class, figures are mostly luck."
+        )
+    if judged.is_open:
+        return (
+            "Too few rows to tell whether it is better than the class frequencies: its lead in log "
+            f"loss is {with_ends(judged.base.gain.interval)}."
+        )
+    return f"It is {_beside_rivals(judged, '')}."
+
+
 def evidence(judged: JudgedByRivals) -> str:
     """A sentence: right answers, or the cost of a row, of the model and of both rivals."""
-    base, rival = judged.base, judged.rival
+    others = [(one.answers, one.name) for one in judged.others]
+    figures = [f"{percent(1 - judged.answers)} of its answers are right"]
+    figures += [f"{percent(1 - answers)} by {name}" for answers, name in others]
     if judged.in_costs:
-        figures = (
-            f"a row costs {number(judged.answers)} by its decisions, {number(base.answers)} by "
-            f"{base.name}, {number(rival.answers)} by {rival.name}"
-        )
-    else:
-        figures = (
-            f"{percent(1 - judged.answers)} of its answers are right, "
-            f"{percent(1 - base.answers)} by {base.name}, "
-            f"{percent(1 - rival.answers)} by {rival.name}"
-        )
-    return f"On {plural(judged.rows, 'row')} that it had not seen{_of_groups(judged)} {figures}."
+        figures = [f"a row costs {number(judged.answers)} by its decisions"]
+        figures += [f"{number(answers)} by {name}" for answers, name in others]
+    rows = f"{plural(judged.rows, 'row')} that it had not seen{_of_groups(judged)}"
+    return f"On {rows} {', '.join(figures)}."
 
 
 def _answer(judged: JudgedByRivals, calibrated: bool) -> str:
@@ -258,10 +312,9 @@ def _answer(judged: JudgedByRivals, calibrated: bool) -> str:
     base, rival = judged.base, judged.rival
     if not base.gain.better:
         return "No"
-    worse = rival.gain.worse or rival.gain_of_answers.worse
-    if worse or not base.gain_of_answers.better or not calibrated:
+    if _worse(rival) or not base.gain_of_answers.better or not calibrated:
         return "With care"
-    if not rival.gain.better:
+    if rival is not None and not rival.gain.better:
         return f"As much as {rival.name}'s, and no more {SO_FAR_AS_SEEN}"
     return "Yes"
 
@@ -269,12 +322,13 @@ def _answer(judged: JudgedByRivals, calibrated: bool) -> str:
 def _beside_rivals(judged: JudgedByRivals, answer: str) -> str:
     """The comparison in words: better than, no better than, worse than which rivals."""
     base, rival = judged.base, judged.rival
-    worse = rival.gain.worse or rival.gain_of_answers.worse
-    compared = (
+    compared = [
         ("the class frequencies", base.gain.better, base.gain.worse),
         (base.name, base.gain_of_answers.better, base.gain_of_answers.worse),
-        (rival.name, rival.gain.better and not worse, worse),
-    )
+    ]
+    if rival is not None:
+        worse = _worse(rival)
+        compared.append((rival.name, rival.gain.better and not worse, worse))
     better = [name for name, is_better, _ in compared if is_better]
     worse_than = [name for name, _, is_worse in compared if is_worse]
     others = [name for name, *surely in compared if not any(surely) and name not in answer]
@@ -284,6 +338,11 @@ def _beside_rivals(judged: JudgedByRivals, answer: str) -> str:
     if not base.gain.better:  # the reason of a "No" comes first
         return ", though ".join([", and ".join(rest), *parts])
     return ", but ".join([*parts, *filter(None, [", and ".join(rest)])])
+
+
+def _worse(rival: Rival | None) -> bool:
+    """Whether there is a rival, and it is surely better in log loss or in answers."""
+    return rival is not None and (rival.gain.worse or rival.gain_of_answers.worse)
 
 
 def _of_groups(judged: JudgedByRivals) -> str:

@@ -15,7 +15,8 @@ import jinja2
 
 from bayesrbf.app import words
 from bayesrbf.app.explain import of_novelty
-from bayesrbf.app.report.output import VALIDATION, read_figures
+from bayesrbf.app.report.options import VALIDATION
+from bayesrbf.app.report.output import read_figures
 from bayesrbf.app.report.render import environment
 from bayesrbf.app.serve import case, pictures
 from bayesrbf.app.serve.interface import records_of

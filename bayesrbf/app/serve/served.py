@@ -23,12 +23,8 @@ from bayesrbf.app.report.costs import (
     costs_of,
     problems_of_focus,
 )
-from bayesrbf.app.report.options import Focus, ReportOptions, read_options
-from bayesrbf.app.report.output import (
-    MODEL,
-    held_out_rows,
-    read_predictions,
-)
+from bayesrbf.app.report.options import MODEL, Focus, ReportOptions, read_options
+from bayesrbf.app.report.output import held_out_rows, read_predictions
 from bayesrbf.app.words import cell, decimals_of
 from bayesrbf.table.kinds import Kind
 from bayesrbf.version import __version__

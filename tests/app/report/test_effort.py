@@ -24,6 +24,8 @@ from bayesrbf.app.report.run import (
 )
 from tests.app.report.test_collect import job
 
+SLOWNESS = effort.slowness
+
 
 @pytest.fixture
 def mixture(monkeypatch: pytest.MonkeyPatch) -> Job:
@@ -105,47 +107,40 @@ def test_what_holds_rows_out_and_looks_at_cells_takes_its_time(mixture):
     assert seconds_of_run(wide, 10.0, False) == seconds_of_run(stack, 10.0, False)
 
 
-def test_the_timed_rows_have_every_class(monkeypatch):
-    small = job(family="mixture")
-    seen = []
+@pytest.mark.parametrize("family", FAMILIES)
+def test_larger_tables_take_longer_but_less_than_in_proportion(family):
+    small = job(family=family)
+    wide = dataclasses.replace(small, X=pd.concat(100 * [small.X], axis=1))
+    assert seconds_of(small) < seconds_of(wide) < 100 * seconds_of(small)
 
+
+def test_a_slower_machine_takes_longer(monkeypatch):
+    small, usual = job(family="mixture"), effort.USUAL_WORK
+    monkeypatch.setattr(effort, "slowness", lambda: 1.0)
+    before = seconds_of(small)
+    clock = count(step=10 * usual)
+    monkeypatch.setattr(effort, "time", SimpleNamespace(perf_counter=clock.__next__))
+    monkeypatch.setattr(effort, "slowness", SLOWNESS.__wrapped__)
+    assert seconds_of(small) == pytest.approx(10 * before)
+
+
+def test_nothing_is_fitted_before_the_time_is_told(monkeypatch):
     def procedure(one):
-        return lambda X, y: seen.append(y)
+        raise AssertionError("a fit")
 
-    family = dataclasses.replace(FAMILIES["mixture"], procedure=procedure)
-    monkeypatch.setitem(FAMILIES, "mixture", family)
-    monkeypatch.setattr(effort, "TIMED_ROWS", 10)
-    assert seconds_of(small) >= 0
-    assert len(seen) == 2
-    assert seen[0].value_counts().min() >= 4
-    assert len(seen[0]) < len(small.y)
+    family = dataclasses.replace(FAMILIES["stack"], procedure=procedure)
+    monkeypatch.setitem(FAMILIES, "stack", family)
+    assert "on this machine." in within(job(family="stack"), 10.0)[1]
 
 
-def test_a_timed_fit_that_fails_is_no_estimate(monkeypatch):
-    def procedure(one):
-        def fit(X, y):
-            raise ValueError("too few rows")
-
-        return fit
-
-    small = job(family="mixture")
-    family = dataclasses.replace(FAMILIES["mixture"], procedure=procedure)
-    monkeypatch.setitem(FAMILIES, "mixture", family)
-    assert np.isnan(seconds_of(small))
-    assert within(small, None) == (small, "")
-
-
-def test_rows_that_were_not_timed_lengthen_a_fit_less_than_in_proportion(monkeypatch):
-    small, timed = job(family="mixture"), []
-    family = dataclasses.replace(
-        FAMILIES["mixture"], procedure=lambda one: lambda X, y: timed.append(len(X))
-    )
-    monkeypatch.setitem(FAMILIES, "mixture", family)
-    monkeypatch.setattr(effort, "time", SimpleNamespace(perf_counter=count(step=10.0).__next__))
-    assert seconds_of(small) == 10.0
-    monkeypatch.setattr(effort, "TIMED_ROWS", 10)
-    assert 10.0 < seconds_of(small) < 10.0 * len(small.X) / timed[-1]
-    assert timed[-1] >= len(small.X) // effort.TIMED_PART
+def test_a_limit_that_cannot_be_held_comes_with_what_would(monkeypatch):
+    monkeypatch.setattr(effort, "seconds_of", lambda one: 0.5 if one.family == "mixture" else 100.0)
+    stack = job("auto", family="stack", folds=5)
+    _, line = within(stack, 20.0, judged=False)
+    limit = int(line.removesuffix(".").split("--time-limit ")[-1])
+    assert "Enough would be --model mixture --inference map or --time-limit" in line
+    assert "Enough" not in within(stack, float(limit), judged=False)[1]
+    assert "--model" not in within(stack, 0.1, judged=False)[1]
 
 
 def test_all_cores_are_taken_where_that_is_quicker_and_others_as_asked(monkeypatch):

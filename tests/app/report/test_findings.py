@@ -12,10 +12,11 @@ import xarray as xr
 
 from bayesrbf.answers.scores import Interval
 from bayesrbf.app.report import run
-from bayesrbf.app.report.collect import Report, sentences
+from bayesrbf.app.report.collect import Report
+from bayesrbf.app.report.judgement import figures, lines, sentences
 from bayesrbf.app.report.learned import MEMBER_WORDS, read_members, read_relevances
 from bayesrbf.app.report.scores import calibrated, calibration_words
-from bayesrbf.app.words import number, percent
+from bayesrbf.app.words import number, percent, plural, with_ends
 from bayesrbf.families.stack.members import MEMBERS, TREES
 from bayesrbf.inference.diagnose import judge_agreement, judge_size
 from tests.app.report.records import synthetic
@@ -129,9 +130,27 @@ def test_figures_at_two_thresholds_are_told_apart(capsys: pytest.CaptureFixture[
     threshold = percent(full.performance.event.threshold)
     for name in ("sensitivity", "specificity", "PPV", "NPV"):
         assert re.search(rf"{name} .*, threshold {threshold}", printed)
-    assert run.figures(full)["decided_by"] == dict.fromkeys(
+    assert figures(full)["decided_by"] == dict.fromkeys(
         ("share right", "against_rest"), "the most probable class"
     )
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_terminal_has_every_class_and_every_part(n_classes: int) -> None:
+    full = synthetic(n_classes=n_classes)
+    told = list(lines(full))
+    areas = [text for name, text in told if name == "AUROC"]
+    assert len(areas) == len(full.performance.classes) == (1 if n_classes == 2 else 3)
+    for (name, one, _), text in zip(full.performance.classes, areas, strict=True):
+        assert f"{with_ends(one.auroc)}, {name} against the rest" in text
+        assert (f"PPV {with_ends(one.ppv, percent)}" in text) == (n_classes == 3)
+    parts = [text for name, text in told if name == "by x"]
+    for part, text in zip(full.parts[0].parts, parts, strict=False):
+        one = part.performance
+        few = " (too few)" if part.few else ""
+        events = plural(one.events, "event")
+        assert text.startswith(f"{part.name}: {plural(one.rows, 'row')}, {events}{few}, AUROC ")
+    assert len(parts) == len(full.parts[0].parts) + len(full.parts[0].spread)
 
 
 def test_every_member_of_a_stack_has_words() -> None:

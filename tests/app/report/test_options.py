@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 from bayesrbf.app.report.options import (
+    FILES,
     OPTIONS,
     Focus,
     Purpose,
@@ -17,7 +18,7 @@ from bayesrbf.app.report.options import (
     options_content,
     read_options,
 )
-from bayesrbf.app.report.output import FILES, predictions_frame
+from bayesrbf.app.report.output import predictions_frame
 from bayesrbf.base import names
 
 MEANT = Purpose("who decides", "ü")

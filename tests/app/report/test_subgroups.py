@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from bayesrbf.app.report.collect import MODEL
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.judgement import MODEL
+from bayesrbf.app.report.reading import compute as read
 from bayesrbf.app.report.subgroups import compute, groups_of
 from bayesrbf.table.kinds import kind_named
 
@@ -56,6 +59,19 @@ def test_a_part_that_is_off_is_the_first_to_be_named(where: str) -> None:
     assert first.name.startswith(where.removesuffix(" oldest"))
     assert first.came.upper < first.predicted
     assert first.chance < 0.05 / found.looked_at
+
+
+@pytest.mark.parametrize("planted", [True, False])
+def test_classes_that_lack_cells_beyond_chance_are_named(planted: bool) -> None:
+    job, _ = table(2)
+    y = pd.Series(np.where(np.arange(600) % 3, "here", "absence"), dtype=object)
+    y[::50] = None
+    holes = (y == "absence") & (np.random.default_rng(0).random(600) < 0.8 * planted)
+    reading = read(replace(job, X=job.X.mask(holes), y=y))
+    for column in reading.columns:
+        named = dict(column.missing_more)
+        share = job.X[column.name].mask(holes).isna()[y == "absence"].mean()
+        assert named == ({"absence": pytest.approx(share)} if planted else {})
 
 
 def test_groups_of_a_column_are_all_of_its_rows_once() -> None:

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from bayesrbf.app.report.collect import Report
-from bayesrbf.app.report.options import ANYTHING, Purpose, read_options
-from bayesrbf.app.report.output import PAGE, TRIPOD
+from bayesrbf.app.report.judgement import figures
+from bayesrbf.app.report.options import ANYTHING, PAGE, TRIPOD, Purpose, read_options
 from bayesrbf.app.report.refits import Refits
 from bayesrbf.app.report.render import render
-from bayesrbf.app.report.run import figures
 from bayesrbf.app.report.tripod import ITEMS, SECTIONS, TABLE, items, said_of
 from bayesrbf.app.words import ends, number, percent, plain
 from tests.app.links import dead_links, links_of

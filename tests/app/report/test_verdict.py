@@ -10,8 +10,8 @@ import pytest
 from scipy.special import expit
 
 from bayesrbf.answers.scores import LEVEL, mean
-from bayesrbf.app.report.collect import FREQUENCIES, MODEL
 from bayesrbf.app.report.held_out import FOREST, LOGISTIC, HeldOutRows
+from bayesrbf.app.report.judgement import FREQUENCIES, MODEL
 from bayesrbf.app.report.options import ANYTHING, Focus
 from bayesrbf.app.report.trust import (
     Gain,

@@ -12,8 +12,15 @@ import numpy as np
 import pandas as pd
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.app.report.options import OPTIONS, Focus, ReportOptions, options_content
-from bayesrbf.app.report.output import MODEL, PREDICTIONS, to_csv
+from bayesrbf.app.report.options import (
+    MODEL,
+    OPTIONS,
+    PREDICTIONS,
+    Focus,
+    ReportOptions,
+    options_content,
+)
+from bayesrbf.app.report.output import to_csv
 from bayesrbf.app.serve.served import JSON, Asked, Limits, ModelFolder, Reply
 from bayesrbf.app.serve.server import load_models, perform
 from bayesrbf.base.files import write_whole

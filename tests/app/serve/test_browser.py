@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier
-from bayesrbf.app.report.output import PREDICTIONS
+from bayesrbf.app.report.options import PREDICTIONS
 from bayesrbf.app.words import percent
 from bayesrbf.base.table_options import TableOptions
 from tests.app.report.browsing import browser

@@ -17,12 +17,12 @@ from bayesrbf import MixturePrior, StackedClassifier
 from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack.fitted import StackSettings
-from bayesrbf.families.stack.fitting import FOLDS, gain_of_unlabelled
+from bayesrbf.families.stack.fitting import gain_of_unlabelled
 from bayesrbf.families.stack.matrix_scaling import fit_matrix_scaling
 from bayesrbf.families.stack.members import DEFAULT, MEMBERS, TREES, SharedTraining, fit_members
 from bayesrbf.families.stack.posterior import Pool, fit_pools
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.held_out import NumberedFold, split_rows, stratified_folds
+from bayesrbf.fit.held_out import FOLDS, NumberedFold, split_rows, stratified_folds
 from bayesrbf.mixture.fitted import component_class
 from tests.fit.class_tables import CLASSES, table
 
