@@ -698,7 +698,7 @@ _READERS: Final[Mapping[str, Callable[[Any, _Read], Any]]] = {
 # shapes, and a SHA-256 of every byte of the file, taken with zeros in the place of its own digits.
 
 
-PROTOCOL: Final = 3
+PROTOCOL: Final = 4
 """Rises where files of earlier versions are no longer read, or no longer mean the same.
 
 A field with a default, a record or an argument that is added needs no other protocol: files without
