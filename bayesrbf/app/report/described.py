@@ -58,14 +58,17 @@ def say(described: Described) -> dict[str, str]:
 
 
 def _stack(model: Any) -> Priors:
-    """Priors of weights and temperatures."""
-    return (
-        (
-            "weights of the members",
-            f"Dirichlet({number(1 + POOL_PRIOR.pseudo_rows)}) on every member",
-        ),
+    """Priors of weights, temperatures and the matrix after the pool."""
+    members = f"Dirichlet({number(1 + POOL_PRIOR.pseudo_rows)}) on every member"
+    lines = [
+        ("weights of the members", members),
         ("temperatures", f"log-normal around 1, with a log sd of {number(POOL_PRIOR.sd)}"),
-    )
+    ]
+    if (scaling := model.model_.matrix_scaling) is not None:
+        k = scaling.offsets.size
+        text = f"Normal around 0, with precision {k} on the diagonal, {k * (k - 1)} elsewhere"
+        lines.append(("matrix of the classes' log probabilities", text))
+    return tuple(lines)
 
 
 def _mixture(model: Any) -> Priors:
