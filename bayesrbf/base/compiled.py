@@ -19,7 +19,6 @@ from typing import Any, Final, cast
 import numpy as np
 from numba import config, njit
 from numba.core import event
-from numba.core.caching import NullCache
 
 # Compiles all kernels, and decides how they are cached.
 #
@@ -163,7 +162,7 @@ def entry_point[F: Callable[..., object]](function: F) -> F:
     with suppress(RuntimeError, OSError):  # without a folder to write to, every process compiles
         _keep_on_disk(compiled)
         path = Path(compiled.stats.cache_path, f"{compiled.__qualname__}.lock")
-        compiled.compile = partial(_compiled_once, compiled, path, compiled.compile)
+        compiled.compile = partial(_compiled_once, path, compiled.compile)
     return cast(F, compiled)
 
 
@@ -193,9 +192,7 @@ def _private_folder() -> Path:
     return folder
 
 
-def _compiled_once(
-    compiled: Any, path: Path, compile_or_load: Callable[..., Any], *types: Any
-) -> Any:
+def _compiled_once(path: Path, compile_or_load: Callable[..., Any], *types: Any) -> Any:
     """Compile an entry point, or load what another process was compiling meanwhile.
 
     Three processes that start at once would compile the same for minutes. The system lets go of the
@@ -206,11 +203,7 @@ def _compiled_once(
             import fcntl
 
             fcntl.flock(held.enter_context(path.open("w")), fcntl.LOCK_EX)
-        try:
-            return compile_or_load(*types)
-        except OSError:  # the disk is full, or the folder was closed since
-            compiled._cache = NullCache()
-            return compile_or_load(*types)
+        return compile_or_load(*types)
 
 
 # Exponential and logarithm as polynomials, for loops that run in vector registers.

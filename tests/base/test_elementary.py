@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import pickle
 import sys
@@ -61,17 +60,6 @@ def test_no_machine_code_is_kept_where_others_could_write(temporary: Path, kind:
         folder.touch()
     assert entry_point(twice)(2.0) == 4.0
     assert not list(temporary.rglob("*.nb?"))
-
-
-def test_kernels_compile_where_the_disk_is_full(
-    temporary: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(caching.FunctionCache, "save_overload", full)
-    function = entry_point(twice)
-    assert (function(2.0), function(2)) == (4.0, 4)
 
 
 def test_machine_code_of_other_sources_is_never_opened(
