@@ -106,8 +106,8 @@ def label_logp(
     The logits are log probabilities up to a constant a row.
     """
     log_p = logits - pm.math.logsumexp(logits, axis=1, keepdims=True)
-    own = log_p[pt.arange(log_p.shape[0]), value]
-    return pt.switch(pt.ge(value, 0), row_weight * own, 0.0)
+    of_label = log_p[pt.arange(log_p.shape[0]), value]
+    return pt.switch(pt.ge(value, 0), row_weight * of_label, 0.0)
 
 
 def label_draw(logits: TensorVariable, row_weight: TensorVariable, size: Any) -> TensorVariable:
@@ -313,13 +313,13 @@ def _declare_weights(
     specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
 ) -> TensorVariable:
     """p(component | class), one simplex a class, concatenated over the classes."""
-    n_classes, parts = specification.n_classes, []
+    n_classes, simplices = specification.n_classes, []
     for c, components in enumerate(specification.class_slices):
         size = components.stop - components.start
         if size == 1:
-            parts.append(pt.ones(1))
+            simplices.append(pt.ones(1))
             continue
-        parts.append(
+        simplices.append(
             pm.Dirichlet(
                 names.class_weights(c, n_classes),
                 a=np.full(size, hyperparameters.weight_concentration),
@@ -327,8 +327,8 @@ def _declare_weights(
             )
         )
     if n_classes == 1:
-        return parts[0]
-    weights = pt.concatenate(parts)
+        return simplices[0]
+    weights = pt.concatenate(simplices)
     if np.bincount(specification.component_class).min() == 1:  # whose weight is 1 in every draw
         return weights
     return pm.Deterministic(names.WEIGHTS, weights, dims=names.COMPONENT)

@@ -167,7 +167,7 @@ def declare_kernel_rates(
         common = _normal(names.LOG_COMMON_FACTOR, priors.common)
         noise = pt.exp(_normal(names.LOG_NOISE, priors.noise))
         rates = pm.Deterministic(names.RATES, fixed * pt.exp(factors + common), dims=names.COLUMN)
-        squares = np.array([squareform(one) for one in rows.distances])
+        squares = np.array([squareform(condensed) for condensed in rows.distances])
         distances = pm.Data("distances", squares, dims=(names.COLUMN, names.OBS, OBS_BIS))
         kernel = pt.exp(-pt.tensordot(rates, distances, axes=1)) + NUGGET * np.eye(n_obs)
         noises = pt.diag(noise / pm.Data("row_weight", rows.weights, dims=names.OBS))
@@ -205,8 +205,8 @@ def _score(
 ) -> None:
     """Log score of every label given the other rows and the other units of its own."""
     precision, left_out = pt.linalg.inv(gram), rows.left_out
-    own = left_out / rows.weights * pt.diag(precision) + (rows.weights - left_out) / noise
-    predicted = rows.residuals - (precision @ rows.residuals) / own[:, None]
+    diagonal = left_out / rows.weights * pt.diag(precision) + (rows.weights - left_out) / noise
+    predicted = rows.residuals - (precision @ rows.residuals) / diagonal[:, None]
     log_p = pm.math.log_softmax(temperature * predicted + np.log(rows.shares), axis=1)
-    own = log_p[np.arange(rows.labels.size), rows.labels]
-    pm.Potential("leave_one_out", (rows.weights * own).sum())
+    of_label = log_p[np.arange(rows.labels.size), rows.labels]
+    pm.Potential("leave_one_out", (rows.weights * of_label).sum())

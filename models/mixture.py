@@ -199,14 +199,14 @@ def declare_objective(
     and so belong beside the rows' own node. ``joint`` is ``log p(x, k)``; labels are -1 where
     hidden.
     """
-    own, every, hinge = objective.coefficients
+    alpha, beta, hinge = objective.coefficients
     shown = labels >= 0
-    parts = [pm.math.logsumexp(joint[:, part], axis=1) for part in specification.class_slices]
-    by_class = pt.stack(parts, axis=1)
+    log_joints = [pm.math.logsumexp(joint[:, c], axis=1) for c in specification.class_slices]
+    by_class = pt.stack(log_joints, axis=1)
     indicator = np.eye(specification.n_classes)[np.maximum(labels, 0)]
     of_label = pt.sum(indicator * by_class, axis=1)
     density = pm.math.logsumexp(by_class, axis=1)
-    value = pt.switch(shown, (own - 1) * of_label + every * density, (own + every - 1) * density)
+    value = pt.switch(shown, (alpha - 1) * of_label + beta * density, (alpha + beta - 1) * density)
     if hinge and specification.n_classes > 1:
         violation = margin_violation(objective.margin, by_class - of_label[:, None], indicator)
         value -= hinge * pt.switch(shown, soft_hinge(violation), 0.0)
@@ -505,12 +505,12 @@ def coords(
 
 
 def _names(
-    argument: str, given: Iterable[object] | None, size: int, prefix: str | None = None
+    argument: str, entries: Iterable[object] | None, size: int, prefix: str | None = None
 ) -> Sequence[object]:
     """Names as given, else positions behind a prefix; their number must fit."""
-    if given is None:
+    if entries is None:
         return range(size) if prefix is None else tuple(f"{prefix}{i}" for i in range(size))
-    values = tuple(given)
+    values = tuple(entries)
     if len(values) != size:
         raise ValueError(f"{argument} must have {size} entries; received {len(values)}.")
     return values
@@ -775,14 +775,14 @@ def observe_mixture(
             f"missing; received shape {table.shape} with {np.isinf(table).sum()} infinite cells."
         )
     d = table.shape[1]
-    given = {"weights": weights, "means": means, "covariances": covariances}
+    arguments = {"weights": weights, "means": means, "covariances": covariances}
     for (argument, value), (least, tail) in zip(
-        given.items(), ((1, ()), (2, (d,)), (3, (d, d))), strict=True
+        arguments.items(), ((1, ()), (2, (d,)), (3, (d, d))), strict=True
     ):
         shape = pt.as_tensor(value).type.shape
         last = shape[len(shape) - len(tail) :]
         rows = shape[0] if len(shape) == least + 1 else len(table)
-        fits = all(one in (None, wanted) for one, wanted in zip(last, tail, strict=True))
+        fits = all(size in (None, wanted) for size, wanted in zip(last, tail, strict=True))
         if len(shape) not in (least, least + 1) or not fits or rows not in (None, len(table)):
             wanted = ", ".join(("k", *(["d"] * len(tail))))
             raise ValueError(

@@ -349,10 +349,10 @@ def _features(
     return pt.exp(pt.minimum(log_density, LARGEST_LOG_DENSITY))
 
 
-def _class_names(given: Sequence[object] | None, n_classes: int) -> Sequence[object]:
+def _class_names(class_names: Sequence[object] | None, n_classes: int) -> Sequence[object]:
     """Names of the classes, else their positions."""
-    if given is None:
+    if class_names is None:
         return range(n_classes)
-    if len(given) != n_classes:
-        raise ValueError(f"class_names must have {n_classes} entries; received {len(given)}.")
-    return tuple(given)
+    if len(class_names) != n_classes:
+        raise ValueError(f"class_names must have {n_classes} entries; received {len(class_names)}.")
+    return tuple(class_names)

@@ -192,7 +192,7 @@ def _class_log_probabilities(
     log_all = pt.logsumexp(logits, axis=1)
     members = (specification.component_class == label for label in range(rows.allowed.shape[1]))
     by_point = pt.stack(
-        [pt.logsumexp(logits[:, np.flatnonzero(own)], axis=1) - log_all for own in members], axis=1
+        [pt.logsumexp(logits[:, np.flatnonzero(k)], axis=1) - log_all for k in members], axis=1
     )
     if rows.starts.size == rows.points.shape[0]:
         return by_point

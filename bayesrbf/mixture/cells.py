@@ -132,11 +132,11 @@ class RealLaws:
         quantiles = self.law.in_users_units(high)
         for atoms, mass in self._atoms:
             # Halving ends beside an atom: where the level lies within its jump, it is the quantile.
-            for place, value in enumerate(atoms.values):
+            for index, value in enumerate(atoms.values):
                 at = np.full(low.shape, np.nan)
-                at[:, atoms.feature] = atoms.standard[place]
+                at[:, atoms.feature] = atoms.standard[index]
                 upto = self.below(at)[:, atoms.feature]
-                jump = (upto - mass[:, place] < share) & (share <= upto)
+                jump = (upto - mass[:, index] < share) & (share <= upto)
                 quantiles[jump, atoms.feature] = value
         return quantiles
 
@@ -182,7 +182,7 @@ class RealLaws:
         nodes, masses = QUADRATURE if self.law.is_smooth else EVEN_QUADRATURE
         total = self._mean_of(order, centre, self.sds[..., None], nodes[:, None], masses)
         for features, roots in zip(self.law.together, self.roots, strict=True):
-            nodes, masses = (np.array([*product(one, repeat=len(features))]) for one in QUADRATURE)
+            nodes, masses = (np.array([*product(x, repeat=len(features))]) for x in QUADRATURE)
             of_column = np.zeros((*self.means.shape, len(features)))
             of_column[:, :, features] = roots
             moments = self._mean_of(order, centre, of_column, nodes, masses.prod(axis=1))
@@ -202,10 +202,10 @@ class RealLaws:
     ) -> Float[np.ndarray, "row feature"]:
         """Moments by nodes along axes, that every real follows by its row of the roots."""
         total = np.zeros_like(centre)
-        for part in in_blocks(len(nodes), self.means.size):
-            cells = self.means + np.moveaxis(roots @ nodes[part].T, -1, 0)
+        for block in in_blocks(len(nodes), self.means.size):
+            cells = self.means + np.moveaxis(roots @ nodes[block].T, -1, 0)
             away = self.law.in_users_units(cells) - centre[:, None]
-            total += np.einsum("n,rkf,nrkf->rf", masses[part], self._free, away**order)
+            total += np.einsum("n,rkf,nrkf->rf", masses[block], self._free, away**order)
         return total
 
     @cached_property
@@ -240,9 +240,9 @@ def level_tails(
 ) -> tuple[Float[np.ndarray, " row"], Int[np.ndarray, " row"]]:
     """Log tail of cells of a categorical column, and its most probable level."""
     levels = logsumexp(log_shares[:, :, None] + np.log(theta), axis=1)
-    own = levels[np.arange(cell.size), cell]
+    log_p = levels[np.arange(cell.size), cell]
     # Levels that are equally probable but for rounding must all count, whichever was observed.
-    at_most = np.where(levels <= own[:, None] + ROUNDING_OF_LEVEL_PROBABILITIES, levels, -np.inf)
+    at_most = np.where(levels <= log_p[:, None] + ROUNDING_OF_LEVEL_PROBABILITIES, levels, -np.inf)
     return np.minimum(logsumexp(at_most, axis=1), 0.0), levels.argmax(axis=1)
 
 
@@ -294,11 +294,11 @@ class JudgedCells:
         }
         return JudgedCells(**fields)
 
-    def with_rows(self, places: Int[np.ndarray, " row"], rows: JudgedCells) -> JudgedCells:
-        """A copy with some rows in place of those at the given places."""
+    def with_rows(self, positions: Int[np.ndarray, " row"], rows: JudgedCells) -> JudgedCells:
+        """A copy whose rows at ``positions`` are replaced by ``rows``."""
         fields = {name: value.copy() for name, value in vars(self).items()}
         for name, value in vars(rows).items():
-            fields[name][places] = value
+            fields[name][positions] = value
         return JudgedCells(**fields)
 
 
@@ -311,11 +311,11 @@ def judge_cells(rows: Observations, law: CellLaw) -> JudgedCells:
     verdict = leave_one_cell_out(rows, law)
     for _ in range(LOOKS):
         odd, odd_levels = verdict.log_tail < ODD, verdict.level_log_tail < ODD
-        places = np.flatnonzero(odd.any(axis=1) | odd_levels.any(axis=1))
-        some = rows.take(places)
-        rest = without(some, odd[places], odd_levels[places], law.atoms)
-        anew = leave_one_cell_out(rest, law).completed_by(hidden_cells(rest, some, law))
-        verdict = verdict.with_rows(places, anew)
+        positions = np.flatnonzero(odd.any(axis=1) | odd_levels.any(axis=1))
+        odd_rows = rows.take(positions)
+        rest = without(odd_rows, odd[positions], odd_levels[positions], law.atoms)
+        anew = leave_one_cell_out(rest, law).completed_by(hidden_cells(rest, odd_rows, law))
+        verdict = verdict.with_rows(positions, anew)
     return verdict
 
 
@@ -381,20 +381,20 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
         at = rows.codes[:, atoms.category]
         # A cell at an atom is NaN among the reals; what is judged is the atom's value. Codes 0 (no
         # atom) and -1 (missing) pick a number here that the next line does not use.
-        here = np.append(atoms.standard, np.nan)[at - 1]
-        z[:, atoms.feature] = np.where(at > 0, here, z[:, atoms.feature])
+        standard = np.append(atoms.standard, np.nan)[at - 1]
+        z[:, atoms.feature] = np.where(at > 0, standard, z[:, atoms.feature])
     results = [np.full_like(z, np.nan) for _ in range(4)]
-    for places, laws in missing_reals(rest.real, log_shares, law):
-        hidden = np.isnan(rest.real[places]) & ~np.isnan(z[places])
-        for result, values in zip(results, laws.judge(z[places]), strict=True):
-            result[places] = np.where(hidden, values, np.nan)
+    for block_rows, laws in missing_reals(rest.real, log_shares, law):
+        hidden = np.isnan(rest.real[block_rows]) & ~np.isnan(z[block_rows])
+        for result, values in zip(results, laws.judge(z[block_rows]), strict=True):
+            result[block_rows] = np.where(hidden, values, np.nan)
     log_tails = np.full(rows.codes.shape, np.nan)
     best = np.full(rows.codes.shape, -1)
     for column in range(rows.codes.shape[1]):
-        here = np.flatnonzero((rest.codes[:, column] < 0) & (rows.codes[:, column] >= 0))
-        cell = rows.codes[here, column]
-        of_column = level_tails(log_shares[here], theta[column], cell)
-        log_tails[here, column], best[here, column] = of_column
+        hidden_rows = np.flatnonzero((rest.codes[:, column] < 0) & (rows.codes[:, column] >= 0))
+        cell = rows.codes[hidden_rows, column]
+        of_column = level_tails(log_shares[hidden_rows], theta[column], cell)
+        log_tails[hidden_rows, column], best[hidden_rows, column] = of_column
     for atoms in law.atoms:
         log_tails[:, atoms.category], best[:, atoms.category] = np.nan, -1
     log_tail, expected, lower, upper = results
@@ -431,8 +431,8 @@ def _joint_roots(
     roots = sds[..., None] * np.eye(len(features))
     if block.covariances is not None:
         rows = np.flatnonzero(hole[:, features].all(axis=1))
-        places = (hole.cumsum(axis=1) - 1)[rows][:, features]
-        pairs = rows[:, None, None], slice(None), places[:, :, None], places[:, None, :]
+        positions = (hole.cumsum(axis=1) - 1)[rows][:, features]
+        pairs = rows[:, None, None], slice(None), positions[:, :, None], positions[:, None, :]
         roots[rows] = np.linalg.cholesky(np.moveaxis(block.covariances[pairs], -1, 1))
     return roots
 
@@ -656,23 +656,23 @@ def _shares_of_levels(
     below = np.zeros((law.rows.n_obs, n_levels + 1))
     below[:, -1] = 1.0
     for rows, laws in law.reals():
-        for place, end in enumerate(standard, 1):
+        for level, end in enumerate(standard, 1):
             z = np.full(laws.means[:, 0].shape, end)
-            below[rows, place] = laws.below(z)[:, feature]
+            below[rows, level] = laws.below(z)[:, feature]
     return np.diff(below, axis=1)
 
 
 def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
     """Rows in the user's units, missing cells at their conditional mean or most probable level."""
     real, codes = np.empty_like(rows.real), np.empty_like(rows.codes)
-    for part, some in rows.in_blocks():
-        law = conditional_law(mixture, some, columns, [mixture.parameters])
-        best = np.zeros_like(some.codes)
+    for block, block_rows in rows.in_blocks():
+        law = conditional_law(mixture, block_rows, columns, [mixture.parameters])
+        best = np.zeros_like(block_rows.codes)
         for category in range(best.shape[1]):
             best[:, category] = law.levels(category).argmax(axis=1)
         for atoms in law.law.atoms:
             best[:, atoms.category] = 0  # a mean is at no atom
-        real[part], codes[part] = _fill(some, columns.encoded(law.mean()), best)
+        real[block], codes[block] = _fill(block_rows, columns.encoded(law.mean()), best)
     return real, codes
 
 
@@ -721,17 +721,17 @@ def trimmed(rows: Observations, mixture: FittedMixture, columns: Columns) -> Obs
     A mixture that is fitted to wrong cells spends components on them.
     """
     # Copies are judged once, and share the verdict.
-    once, place = distinct(rows)
+    once, positions = distinct(rows)
     law = cell_law(mixture, columns)
     verdict = judge_cells(mixture.standardise(once), law)
     reals = _oddest(verdict.log_tail, once.weights)
     levels = _oddest(verdict.level_log_tail, once.weights)
     for feature in range(once.real.shape[1]):
-        kept = once.real[~reals[:, feature], feature]
-        if np.unique(kept[~np.isnan(kept)]).size < FEWEST_KEPT:
+        remaining = once.real[~reals[:, feature], feature]
+        if np.unique(remaining[~np.isnan(remaining)]).size < FEWEST_KEPT:
             reals[:, feature] = False
     levels[:, len(columns.levels) :] = False  # masks of missing cells are no cells
-    return without(rows, reals[place], levels[place], law.atoms)
+    return without(rows, reals[positions], levels[positions], law.atoms)
 
 
 def _oddest(
@@ -775,34 +775,34 @@ def novelty(
     Rows are in the units of the law.
     """
     together, alone = np.empty(rows.n_obs), np.empty(rows.n_obs)
-    for part, some in rows.in_blocks():
-        together[part] = _log_density(some, law)
-        alone[part] = _cells_alone(some, law).sum(axis=1)
-    others, _ = sample(law.parameters, law.specification, SIMULATED, rng)
+    for block, block_rows in rows.in_blocks():
+        together[block] = _log_density(block_rows, law)
+        alone[block] = _cells_alone(block_rows, law).sum(axis=1)
+    drawn, _ = sample(law.parameters, law.specification, SIMULATED, rng)
     for atoms in law.atoms:
         # A drawn cell at an atom is NaN among the reals, as it is in a user's rows.
-        others.real[others.codes[:, atoms.category] > 0, atoms.feature] = np.nan
-    others_alone = _cells_alone(others, law)
+        drawn.real[drawn.codes[:, atoms.category] > 0, atoms.feature] = np.nan
+    drawn_alone = _cells_alone(drawn, law)
     reals = ~np.isnan(rows.real)
     for atoms in law.atoms:
         reals[:, atoms.feature] |= rows.codes[:, atoms.category] > 0
     observed = np.hstack([reals, rows.codes >= 0])
-    patterns, place = np.unique(observed, axis=0, return_inverse=True)
-    place = place.ravel()
-    by_pattern = np.argsort(place, kind="stable")
-    ends = np.searchsorted(place[by_pattern], np.arange(len(patterns) + 1))
+    patterns, pattern_of_row = np.unique(observed, axis=0, return_inverse=True)
+    pattern_of_row = pattern_of_row.ravel()
+    by_pattern = np.argsort(pattern_of_row, kind="stable")
+    ends = np.searchsorted(pattern_of_row[by_pattern], np.arange(len(patterns) + 1))
     result = np.empty(rows.n_obs)
-    for part in in_blocks(len(patterns), SIMULATED * observed.shape[1]):
-        block = patterns[part]
-        simulated = _log_density(_with_holes(others, block, rows.real.shape[1]), law)
-        pairs = zip(block, simulated.reshape(len(block), SIMULATED), strict=True)
-        for number, (pattern, others_together) in enumerate(pairs, part.start):
+    for block in in_blocks(len(patterns), SIMULATED * observed.shape[1]):
+        block_patterns = patterns[block]
+        simulated = _log_density(_with_holes(drawn, block_patterns, rows.real.shape[1]), law)
+        pairs = zip(block_patterns, simulated.reshape(len(block_patterns), SIMULATED), strict=True)
+        for number, (pattern, drawn_together) in enumerate(pairs, block.start):
             alike = by_pattern[ends[number] : ends[number + 1]]
             # Logs of cells by themselves add up, so one pass over the rows serves all patterns.
-            both = (together[alike], others_together), (alone[alike], others_alone @ pattern)
+            both = (together[alike], drawn_together), (alone[alike], drawn_alone @ pattern)
             tails = [_log_tails(values, reference) for values, reference in both]
-            own, theirs = (sum(of_rows, np.zeros(())) for of_rows in zip(*tails, strict=True))
-            result[alike] = _share_above(own, theirs)
+            s, drawn_s = (sum(of_rows, np.zeros(())) for of_rows in zip(*tails, strict=True))
+            result[alike] = _share_above(s, drawn_s)
     return result
 
 
@@ -814,13 +814,13 @@ def _log_tails(values: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, n
 
 
 def _share_above(
-    own: Float[np.ndarray, " row"], others: Float[np.ndarray, " other"]
+    values: Float[np.ndarray, " row"], reference: Float[np.ndarray, " other"]
 ) -> Float[np.ndarray, " row"]:
-    """Share of others that are larger than each number; ties halve."""
-    others = np.sort(others)
-    below = np.searchsorted(others, own - ROUNDING_OF_STATISTIC, "left")
-    upto = np.searchsorted(others, own + ROUNDING_OF_STATISTIC, "right")
-    share: Float[np.ndarray, " row"] = 1 - 0.5 * (below + upto) / others.size
+    """Share of ``reference`` above each of ``values``, with half of the ties."""
+    reference = np.sort(reference)
+    below = np.searchsorted(reference, values - ROUNDING_OF_STATISTIC, "left")
+    upto = np.searchsorted(reference, values + ROUNDING_OF_STATISTIC, "right")
+    share: Float[np.ndarray, " row"] = 1 - 0.5 * (below + upto) / reference.size
     return share
 
 

@@ -91,7 +91,7 @@ def ascend(
 
     Extrapolation is ``acceleration``; at most ``max_iter`` points are accepted.
     """
-    here, step = start, problem.step(start)
+    current, step = start, problem.step(start)
     if not np.isfinite(step.log_posterior):
         return Ascent(start, Trace(np.array([-np.inf])), Status.DEGENERATE)
     trace = [step.log_posterior]
@@ -101,27 +101,27 @@ def ascend(
         new = problem.step(ahead)
         rise = new.log_posterior - step.log_posterior
         if not rise >= -ROUNDING_OF_EM_STEP * max(1.0, abs(step.log_posterior)):
-            return Ascent(here, Trace(np.array(trace)), Status.DECREASED)
+            return Ascent(current, Trace(np.array(trace)), Status.DECREASED)
         trace.append(new.log_posterior)
         if rise <= tolerance:
             return Ascent(ahead, Trace(np.array(trace)), Status.CONVERGED)
-        origin, here, step = here, ahead, new
+        origin, current, step = current, ahead, new
         if acceleration is not None and len(trace) > PLAIN_STEPS:
             before = problem.pack(origin) if coordinates is None else coordinates
-            here, step, coordinates = _extrapolated(problem, before, here, step)
+            current, step, coordinates = _extrapolated(problem, before, current, step)
             trace[-1] = step.log_posterior
-    return Ascent(here, Trace(np.array(trace)), Status.MAX_ITER)
+    return Ascent(current, Trace(np.array(trace)), Status.MAX_ITER)
 
 
 def _extrapolated(
-    problem: Problem, before: np.ndarray, here: MixtureParameters, step: Step
+    problem: Problem, before: np.ndarray, current: MixtureParameters, step: Step
 ) -> tuple[MixtureParameters, Step, np.ndarray]:
     """Squared extrapolation through three EM points, kept only where it is higher.
 
     The first point is given by its coordinates; those of the last come back.
     """
-    points = [before, problem.pack(here), problem.pack(step.following)]
-    unmoved = here, step, points[1]
+    points = [before, problem.pack(current), problem.pack(step.following)]
+    unmoved = current, step, points[1]
     change = points[1] - points[0]
     curvature = points[2] - points[1] - change
     length = float(np.linalg.norm(change)) / max(float(np.linalg.norm(curvature)), 1e-300)
@@ -132,7 +132,7 @@ def _extrapolated(
     target = points[0] + 2 * length * change + length**2 * curvature
     candidate = problem.unpack(target)
     # Far targets may leave the range of the transforms; such a point has no log posterior.
-    if not all(np.isfinite(part).all() for part in (target, candidate.precisions_cholesky)):
+    if not all(np.isfinite(values).all() for values in (target, candidate.precisions_cholesky)):
         return unmoved
     try:
         with np.errstate(divide="ignore", invalid="ignore"):  # the logarithm of a root that is 0
@@ -170,33 +170,33 @@ def starting_point(
 
     Rows, distinct and weighted, and prior are in standard units. Of many, some are drawn.
     """
-    observations = _some(observations, specification.n_classes, rng)
+    observations = _sampled(observations, specification.n_classes, rng)
     embedding = _embed(observations, specification)
     memberships = np.zeros((observations.n_obs, specification.n_components))
-    for label, part in enumerate(specification.class_slices):
+    for label, components in enumerate(specification.class_slices):
         rows = np.flatnonzero(observations.labels == label)
         if rows.size:
-            size = part.stop - part.start
-            memberships[rows, part] = _memberships(
+            size = components.stop - components.start
+            memberships[rows, components] = _memberships(
                 embedding[rows], observations.weights[rows], size, rng
             )
     memberships *= observations.weights[:, None]
     return _from_memberships(observations, memberships, specification, hyperparameters)
 
 
-def _some(observations: Observations, n_classes: int, rng: np.random.Generator) -> Observations:
+def _sampled(observations: Observations, n_classes: int, rng: np.random.Generator) -> Observations:
     """All labelled rows of small classes, and random ones of large ones, which weigh as all do."""
     if observations.n_obs <= MOST_START_ROWS:
         return observations
     chosen, weights = [], []
     for label in range(n_classes):
-        own = np.flatnonzero(observations.labels == label)
-        total, n_own = observations.weights[own].sum(), own.size
-        rng.shuffle(own)
-        own = np.sort(own[: MOST_START_ROWS // n_classes])
-        drawn = observations.weights[own]
-        weights.append(drawn * (total / drawn.sum()) if own.size < n_own else drawn)
-        chosen.append(own)
+        row_indices = np.flatnonzero(observations.labels == label)
+        total, n_rows = observations.weights[row_indices].sum(), row_indices.size
+        rng.shuffle(row_indices)
+        row_indices = np.sort(row_indices[: MOST_START_ROWS // n_classes])
+        drawn = observations.weights[row_indices]
+        weights.append(drawn * (total / drawn.sum()) if row_indices.size < n_rows else drawn)
+        chosen.append(row_indices)
     return replace(observations.take(np.concatenate(chosen)), weights=np.concatenate(weights))
 
 

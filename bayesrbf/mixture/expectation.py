@@ -93,19 +93,19 @@ def cut(
         width = max(k, n_products) if multiplied else k * max(d, int(m) ** 2, 1)
         width = min(width, IN_CACHE // LEAST_ROWS) if multiplied else width
         same = np.flatnonzero(counts == m)
-        for place in in_blocks(same.size, width, cached=True):
-            part = same[place]
-            places = np.nonzero(~observed[part])[1] if m else np.empty(0, dtype=np.intp)
+        for block in in_blocks(same.size, width, cached=True):
+            positions = same[block]
+            missing = np.nonzero(~observed[positions])[1] if m else np.empty(0, dtype=np.intp)
             blocks.append(
                 Block(
-                    rows=rows[part],
+                    rows=rows[positions],
                     components=components,
-                    bordered=bordered[part],
-                    products=products(bordered[part]) if multiplied else None,
-                    observed=observed[part],
-                    missing=places.reshape(part.size, m),
-                    one_hot=indicators[part],
-                    weights=table.weights[rows[part]],
+                    bordered=bordered[positions],
+                    products=products(bordered[positions]) if multiplied else None,
+                    observed=observed[positions],
+                    missing=missing.reshape(positions.size, m),
+                    one_hot=indicators[positions],
+                    weights=table.weights[rows[positions]],
                 )
             )
     return blocks
@@ -133,19 +133,19 @@ class ComponentsAt:
 
         They come from products of cells where the block has these and no component is too narrow.
         """
-        part = block.components
+        at = block.components
         moments: Moments | QuadraticMoments
-        if block.products is not None and self._forms[1][part].all():
-            moments = QuadraticMoments(self._forms[0][part] @ block.products, block.products)
+        if block.products is not None and self._forms[1][at].all():
+            moments = QuadraticMoments(self._forms[0][at] @ block.products, block.products)
         else:
             components = self._components.setdefault(
-                (part.start, part.stop), components_at(self.means[part], self.factors[part])
+                (at.start, at.stop), components_at(self.means[at], self.factors[at])
             )
             moments = components.moments(block.bordered, block.observed, block.missing)
-            moments.log_density[:] += self._log_weights[part, None]
+            moments.log_density[:] += self._log_weights[at, None]
         log_joint = moments.log_density  # made for this block: what follows is in place
         if self._levels.shape[1]:
-            log_joint += self._levels[part] @ block.one_hot.T
+            log_joint += self._levels[at] @ block.one_hot.T
         np.maximum(log_joint, LOWEST, out=log_joint)
         return moments
 
@@ -177,16 +177,16 @@ class _Sums:
 
     def add(self, block: Block, moments: Moments | QuadraticMoments, weights: np.ndarray) -> None:
         """Add a block's moments under weights of its rows; products are centred last."""
-        part = block.components
+        at = block.components
         if self.categories.shape[1]:
-            self.categories[part] += weights @ block.one_hot
+            self.categories[at] += weights @ block.one_hot
         if not isinstance(moments, QuadraticMoments):
-            self.counts[part] += weights.sum(axis=1)
-            moments.add_to(self.first[part], self.second[part], weights)
+            self.counts[at] += weights.sum(axis=1)
+            moments.add_to(self.first[at], self.second[at], weights)
             return
         if self.products is None:
             self.products = np.zeros((len(self.counts), len(moments.products)))
-        self.products[part] += moments.sums(weights)
+        self.products[at] += moments.sums(weights)
 
     def statistics(
         self,
@@ -251,25 +251,25 @@ class ArrayExpectation:
         """Log joints of every row and component, and the moments that carry gradients back."""
         point = ComponentsAt(parameters, self._specification)
         log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
-        kept: list[Moments | QuadraticMoments] = []
+        moments_by_block: list[Moments | QuadraticMoments] = []
         keeps = self._keeps_moments
         for block in self._to_centre:
             moments = point.moments(block)
             log_joint[block.rows] = moments.log_density.T
             if keeps:
-                kept.append(moments)
-        return JointPoint(log_joint, partial(self._weighted_statistics, point, kept))
+                moments_by_block.append(moments)
+        return JointPoint(log_joint, partial(self._weighted_statistics, point, moments_by_block))
 
     def _weighted_statistics(
         self,
         point: ComponentsAt,
-        kept: list[Moments | QuadraticMoments],
+        moments_by_block: list[Moments | QuadraticMoments],
         gradients: Float[np.ndarray, "obs component"],
     ) -> Statistics:
         """Sums over the rows with gradients in the place of weighted responsibilities."""
         sums = _Sums.zeros(self._laws)
         for index, block in enumerate(self._to_centre):
-            moments = kept[index] if kept else point.moments(block)
+            moments = moments_by_block[index] if moments_by_block else point.moments(block)
             sums.add(block, moments, np.ascontiguousarray(gradients[block.rows].T))
         return sums.statistics(point.means, self._specification.levels, 0.0, np.zeros(0))
 

@@ -74,8 +74,8 @@ class FittedMixture(FittedModel):
         self, parameters: MixtureParameters, log_ratio: Float[np.ndarray, " label"]
     ) -> MixtureParameters:
         """Parameters whose class probabilities are moved to other class shares."""
-        moved = at_prevalence(np.log(parameters.class_probabilities), log_ratio)
-        return replace(parameters, class_probabilities=np.exp(moved))
+        log_probabilities = at_prevalence(np.log(parameters.class_probabilities), log_ratio)
+        return replace(parameters, class_probabilities=np.exp(log_probabilities))
 
     @property
     def n_classes(self) -> int:
@@ -135,8 +135,8 @@ class FittedMixture(FittedModel):
     def component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """``log pi_c + log w_k + log p(x_o | k)`` in standard units; labels are not used."""
         log_joint = np.empty((rows.n_obs, self.specification.n_components))
-        for part, some in rows.in_blocks():
-            log_joint[part] = self._component_log_joint(some)
+        for block, block_rows in rows.in_blocks():
+            log_joint[block] = self._component_log_joint(block_rows)
         return log_joint
 
     def _component_log_joint(self, block: Observations) -> Float[np.ndarray, "obs component"]:
@@ -147,8 +147,8 @@ class FittedMixture(FittedModel):
     def responsibilities(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """``p(k | x_o)`` of every component; labels are not used."""
         shares = np.empty((rows.n_obs, self.specification.n_components))
-        for part, some in rows.in_blocks():
-            shares[part] = softmax(self._component_log_joint(some), axis=1)
+        for block, block_rows in rows.in_blocks():
+            shares[block] = softmax(self._component_log_joint(block_rows), axis=1)
         return shares
 
     def class_log_joint(
@@ -157,8 +157,8 @@ class FittedMixture(FittedModel):
         """``log pi_c + log p(x_o | c)`` in standard units; labels are not used."""
         slices = self.specification.class_slices
         log_joint = np.empty((rows.n_obs, len(slices)))
-        for part, some in rows.in_blocks():
-            log_joint[part] = class_log_joint(self._component_log_joint(some), slices)[0]
+        for block, block_rows in rows.in_blocks():
+            log_joint[block] = class_log_joint(self._component_log_joint(block_rows), slices)[0]
         return log_joint
 
     def log_unit(self, rows: Observations) -> Float[np.ndarray, " obs"]:
@@ -168,9 +168,9 @@ class FittedMixture(FittedModel):
     def log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """``log p(x_o)`` in the user's units."""
         log_density = np.empty(rows.n_obs)
-        for part, some in rows.in_blocks():
-            in_standard_units = np.logaddexp.reduce(self._component_log_joint(some), axis=1)
-            log_density[part] = in_standard_units + self.log_unit(some)
+        for block, block_rows in rows.in_blocks():
+            in_standard_units = np.logaddexp.reduce(self._component_log_joint(block_rows), axis=1)
+            log_density[block] = in_standard_units + self.log_unit(block_rows)
         return log_density
 
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
@@ -222,10 +222,10 @@ class FittedMixture(FittedModel):
         from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture
 
         data_and_prior = rows, self.specification, self.hyperparameters
-        asked = axes.of_graph | {"latent": latent, "column_maps": self.maps}
+        options = axes.of_graph | {"latent": latent, "column_maps": self.maps}
         if axes.classes is None:
-            return declare_mixture(*data_and_prior, **asked)
-        return declare_hybrid_mixture(*data_and_prior, **asked, objective=self.objective)
+            return declare_mixture(*data_and_prior, **options)
+        return declare_hybrid_mixture(*data_and_prior, **options, objective=self.objective)
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names along every dim of the graph, and the training rows."""
@@ -395,7 +395,7 @@ def fit_mixture_rows(
 def fit_mixture_blocks(
     rows: Blocks[Observations],
     mixture: FittedMixture,
-    some: Observations,
+    sample: Observations,
     *,
     prior: MixturePrior,
     solver: Solver,
@@ -403,7 +403,7 @@ def fit_mixture_blocks(
     """Refit a mixture to weighted rows in the user's units by EM; the passes are counted.
 
     Structure, maps and start are those of the mixture; units and prior are those of all rows.
-    ``some`` of the rows are together as heavy as all.
+    ``sample`` has some of the rows, reweighted to the total weight of all.
     """
     rows = rows.map(mixture.mapped)
     form = mixture.specification
@@ -413,7 +413,7 @@ def fit_mixture_blocks(
     hyperparameters = prior.resolve(form, units, sums.marginals)
     standard = rows.map(partial(_standardised, units=units))
     expectation = BlockExpectation(standard, form)
-    starts, weight = [mixture.start.standardised(units)], float(some.weights.sum())
+    starts, weight = [mixture.start.standardised(units)], float(sample.weights.sum())
     begun = BegunFit(form, hyperparameters.standardised(), expectation, starts, weight)
     fit = begun.climb(tol=solver.tol, max_iter=solver.max_iter)
     refitted = replace(mixture, hyperparameters=hyperparameters, parameters=fit.parameters)

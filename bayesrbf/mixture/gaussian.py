@@ -70,12 +70,12 @@ class FullComponents:
     ) -> Conditional:
         """Conditional moments of rows, with these numbers, that miss the same number of cells."""
         hole, cells = np.isnan(real), np.nan_to_num(real)
-        places = np.nonzero(hole)[1].reshape(len(rows), -1)
-        moments = MissingMoments.of(cells, places, self)
+        missing = np.nonzero(hole)[1].reshape(len(rows), -1)
+        moments = MissingMoments.of(cells, missing, self)
         expected = np.where(hole[:, None, :], moments.deviations + self.means, cells[:, None, :])
         variances = np.zeros_like(expected)
         spread = np.einsum("nkii->nki", moments.covariances)
-        variances[np.arange(len(rows))[:, None], :, places] = np.moveaxis(spread, 1, 2)
+        variances[np.arange(len(rows))[:, None], :, missing] = np.moveaxis(spread, 1, 2)
         return Conditional(rows, expected, variances, moments.covariances)
 
 
@@ -134,10 +134,10 @@ def leave_one_out(
     roots = np.linalg.inv(factors)
     for g, covariance in enumerate(roots.swapaxes(1, 2) @ roots):
         inverse = np.linalg.inv(np.where(pairs, covariance, hole))
-        own = np.diagonal(inverse, axis1=1, axis2=2)
+        diagonal = np.diagonal(inverse, axis1=1, axis2=2)
         for k in np.flatnonzero(group == g):
-            precision[:, k] = own
-            shift[:, k] = np.einsum("nij,nj->ni", inverse, deviations[:, k]) / own
+            precision[:, k] = diagonal
+            shift[:, k] = np.einsum("nij,nj->ni", inverse, deviations[:, k]) / diagonal
     return shift, precision
 
 
@@ -286,8 +286,8 @@ def quadratic_forms(
     form = -0.5 * (maps.swapaxes(1, 2) @ maps)
     # The constant goes with the product of the trailing 1 with itself.
     form[:, -1, -1] += components.log_determinants - 0.5 * components.means.shape[1] * LOG_2PI
-    places, factors = _upper_places(form.shape[1])
-    return form.reshape(len(form), -1).take(places, axis=1) * factors
+    indices, factors = _upper_indices(form.shape[1])
+    return form.reshape(len(form), -1).take(indices, axis=1) * factors
 
 
 def exact(forms: Float[np.ndarray, "component product"]) -> Bool[np.ndarray, " component"]:
@@ -333,7 +333,7 @@ def centred_moments(
 ) -> tuple[Float[np.ndarray, "component feature"], Float[np.ndarray, "component feature feature"]]:
     """``sum r (x - mu)`` and ``sum r (x - mu)(x - mu)'`` from sums of products."""
     d = means.shape[1]
-    raw = sums.take(_unfolded_places(d + 1), axis=1)
+    raw = sums.take(_unfolded_indices(d + 1), axis=1)
     totals, counts = raw[:, :d, d], raw[:, d, d, None]
     first = totals - counts * means
     # S - mu s' - (s - n mu) mu'
@@ -350,16 +350,16 @@ def upper_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray,
 
 
 @cache
-def _unfolded_places(size: int) -> Int[np.ndarray, "row column"]:
+def _unfolded_indices(size: int) -> Int[np.ndarray, "row column"]:
     """Place of every entry of a symmetric matrix in its upper triangle."""
-    places = np.empty((size, size), np.intp)
+    indices = np.empty((size, size), np.intp)
     rows, columns = upper_entries(size)
-    places[rows, columns] = places[columns, rows] = np.arange(rows.size)
-    return places
+    indices[rows, columns] = indices[columns, rows] = np.arange(rows.size)
+    return indices
 
 
 @cache
-def _upper_places(size: int) -> tuple[np.ndarray, np.ndarray]:
+def _upper_indices(size: int) -> tuple[np.ndarray, np.ndarray]:
     """Places of the upper triangle in a flattened matrix, and how often each is in a product."""
     rows, columns = upper_entries(size)
     return rows * size + columns, np.where(rows == columns, 1.0, 2.0)

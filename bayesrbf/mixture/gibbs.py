@@ -35,10 +35,10 @@ from bayesrbf.mixture.statistics import sum_by_class, sum_by_group
 
 
 def of_class(
-    parameters: MixtureParameters, part: slice, groups: Int[np.ndarray, " group"]
+    parameters: MixtureParameters, components: slice, groups: Int[np.ndarray, " group"]
 ) -> MixtureParameters:
     """The components and covariance groups of one class as a mixture of one class."""
-    return replace(parameters.taken(part, groups), class_probabilities=np.ones(1))
+    return replace(parameters.taken(components, groups), class_probabilities=np.ones(1))
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class _Open:
         self, parameters: MixtureParameters, rng: np.random.Generator
     ) -> Int[np.ndarray, " row"]:
         """Draw the component of every row, its missing cells summed out."""
-        part, mine = self.components, parameters
-        if part.stop - part.start < parameters.weights.size:
-            mine = of_class(parameters, part, self.groups)
-        responsibilities = log_sum_exp(self.expectation.component_log_joint(mine), axis=1)[1]
-        return part.start + draw_categories(responsibilities, rng)
+        components, point = self.components, parameters
+        if components.stop - components.start < parameters.weights.size:
+            point = of_class(parameters, components, self.groups)
+        responsibilities = log_sum_exp(self.expectation.component_log_joint(point), axis=1)[1]
+        return components.start + draw_categories(responsibilities, rng)
 
 
 class ComponentDraws:
@@ -76,19 +76,19 @@ class ComponentDraws:
         every = slice(0, specification.n_components)
         self._certain = np.zeros(observations.n_obs, dtype=np.intp)
         self._open: list[_Open] = []
-        for label, part in [*enumerate(specification.class_slices), (-1, every)]:
+        for label, components in [*enumerate(specification.class_slices), (-1, every)]:
             rows = np.flatnonzero(observations.labels == label)
-            self._certain[rows] = part.start
-            size = part.stop - part.start
+            self._certain[rows] = components.start
+            size = components.stop - components.start
             if size == 1 or not rows.size:
                 continue
-            classes = specification.component_class if part == every else (0,) * size
+            classes = specification.component_class if components == every else (0,) * size
             # Where the label is known, components of other classes have probability 0: they are
             # left out.
-            own = replace(specification, component_class=classes)
-            groups = np.unique(specification.covariance_group[part])
+            form = replace(specification, component_class=classes)
+            groups = np.unique(specification.covariance_group[components])
             hidden = observations.take(rows).unlabelled()
-            self._open.append(_Open(rows, part, groups, prepare(hidden, own)))
+            self._open.append(_Open(rows, components, groups, prepare(hidden, form)))
         self.certain = None if self._open else self._certain
 
     def draw(
@@ -96,8 +96,8 @@ class ComponentDraws:
     ) -> Int[np.ndarray, " obs"]:
         """Draw the component of every row given the parameters in standard units."""
         components = self._certain.copy()
-        for part in self._open:
-            components[part.rows] = part.draw(parameters, rng)
+        for block in self._open:
+            components[block.rows] = block.draw(parameters, rng)
         return components
 
 
@@ -117,10 +117,10 @@ class CellDraws:
         for m in np.unique(n_missing[n_missing > 0]):
             # Rows with as many holes have systems of one size, which are solved together.
             same = np.flatnonzero(n_missing == m)
-            for part in in_blocks(same.size, real.shape[1] ** 2):
-                rows = same[part]
-                places = np.nonzero(np.isnan(real[rows]))[1].reshape(rows.size, int(m))
-                self._blocks.append((rows, places))
+            for block in in_blocks(same.size, real.shape[1] ** 2):
+                rows = same[block]
+                missing = np.nonzero(np.isnan(real[rows]))[1].reshape(rows.size, int(m))
+                self._blocks.append((rows, missing))
         self.are_known = not self._blocks
 
     def draw(
@@ -139,21 +139,21 @@ class CellDraws:
         factors = parameters.precisions_cholesky[self._group]
         normal = FullComponents(parameters.means, factors)
         real = self._real.copy()
-        for rows, places in self._blocks:
-            mine = components[rows]
+        for rows, missing in self._blocks:
+            component = components[rows]
             noise = rng.standard_normal((rows.size, real.shape[1], 1))
             # A draw of the whole row is corrected to agree with the observed cells. Only the block
             # of the missing cells is solved; no conditional covariance is factored.
-            drawn = normal.means[mine] + (normal.back[mine] @ noise)[:, :, 0]
+            drawn = normal.means[component] + (normal.back[component] @ noise)[:, :, 0]
             lane = np.arange(rows.size)[:, None]
             deviation = real[rows] - drawn
             # Only observed cells pull.
-            deviation[lane, places] = 0.0
-            precisions = normal.precisions[mine]
-            pull = (precisions @ deviation[:, :, None])[lane, places]
-            inner = precisions[lane[:, :, None], places[:, :, None], places[:, None, :]]
+            deviation[lane, missing] = 0.0
+            precisions = normal.precisions[component]
+            pull = (precisions @ deviation[:, :, None])[lane, missing]
+            inner = precisions[lane[:, :, None], missing[:, :, None], missing[:, None, :]]
             step = np.linalg.solve(inner, pull)[:, :, 0]
-            real[rows[:, None], places] = drawn[lane, places] - step
+            real[rows[:, None], missing] = drawn[lane, missing] - step
         return real
 
 
@@ -208,8 +208,8 @@ def assigned(
         cells = np.repeat(counts[:, None], real.shape[1], axis=1)
         centres = (ones @ real) / np.maximum(cells, 1)
         deviations = real - centres[components]
-        parts = [deviations[rows] for rows in member]
-        scatter = np.stack([part.T @ part for part in parts])
+        by_component = [deviations[rows] for rows in member]
+        scatter = np.stack([block.T @ block for block in by_component])
     levels = laws_of(specification).levels.counts(codes, components)
     return Assigned(counts, cells, centres, scatter, levels)
 
@@ -338,12 +338,12 @@ class Reference:
         categories = tuple(share * counts for counts in statistics.category_counts)
         return cls(point, share * statistics.counts, categories)
 
-    def of_class(self, part: slice, groups: np.ndarray) -> Reference:
+    def of_class(self, components: slice, groups: np.ndarray) -> Reference:
         """The part of one class: its components, and the covariances of their groups."""
         return Reference(
-            of_class(self.parameters, part, groups),
-            self.counts[part],
-            tuple(counts[part] for counts in self.categories),
+            of_class(self.parameters, components, groups),
+            self.counts[components],
+            tuple(counts[components] for counts in self.categories),
         )
 
     def with_empty(
@@ -355,16 +355,19 @@ class Reference:
         mixture of its own.
         """
         empty = _at_prior(hyperparameters, specification)
-        own = specification.group_sizes.size > 1
+        grouped = specification.group_sizes.size > 1
         factors = self.parameters.precisions_cholesky
         parameters = replace(
             empty,
             means=_with_first(self.parameters.means, empty.means),
-            precisions_cholesky=_with_first(factors, empty.precisions_cholesky) if own else factors,
+            precisions_cholesky=_with_first(factors, empty.precisions_cholesky)
+            if grouped
+            else factors,
         )
         counts = _with_first(self.counts, np.zeros(specification.n_components))
         categories = tuple(
-            _with_first(one, np.zeros((counts.size, one.shape[1]))) for one in self.categories
+            _with_first(levels, np.zeros((counts.size, levels.shape[1])))
+            for levels in self.categories
         )
         return Reference(parameters, counts, categories)
 
@@ -498,15 +501,15 @@ class ModeProposal:
         self._shares = shares
         self._specification = references[0].specification
         self._matrices = laws_of(self._specification).reals.matrices
-        densities = [one.precisions for one in references]
+        densities = [reference.precisions for reference in references]
         self._precisions = type(densities[0]).stacked(densities)
         self._orders = np.array(
             list(itertools.permutations(range(self._specification.n_components)))
         )
-        self._centres = np.stack([one.centres for one in references])
-        self._strength = np.stack([one.strength for one in references])
-        self._weights = np.stack([one.weights for one in references])
-        columns = zip(*(one.levels for one in references), strict=True)
+        self._centres = np.stack([reference.centres for reference in references])
+        self._strength = np.stack([reference.strength for reference in references])
+        self._weights = np.stack([reference.weights for reference in references])
+        columns = zip(*(reference.levels for reference in references), strict=True)
         self._levels = [np.stack(column) for column in columns]
 
     def draw(self, rng: np.random.Generator) -> MixtureParameters:
@@ -514,8 +517,8 @@ class ModeProposal:
         chosen = int(draw_categories(self._shares[None], rng)[0])
         order = self._orders[rng.integers(len(self._orders))]
         point = self._references[chosen].draw(rng)
-        own = len(point.precisions_cholesky) == len(order)
-        return point.taken(order, order if own else slice(None))
+        grouped = len(point.precisions_cholesky) == len(order)
+        return point.taken(order, order if grouped else slice(None))
 
     def log_densities(self, *points: MixtureParameters) -> list[float]:
         """Log density of each point in the constrained variables of the graph, in nats."""
@@ -524,8 +527,8 @@ class ModeProposal:
         common = (common + np.log(self._shares))[:, None]
         if self._specification.n_features:
             pairs = pairs + self._means(points)
-            given = np.concatenate([one.precisions_cholesky for one in points])
-            factors = self._precisions.log_densities(given)
+            precision_factors = np.concatenate([point.precisions_cholesky for point in points])
+            factors = self._precisions.log_densities(precision_factors)
             if factors.shape == pairs.shape:
                 pairs = pairs + factors
             else:  # one covariance, whatever the order
@@ -541,10 +544,10 @@ class ModeProposal:
         self, points: Sequence[MixtureParameters]
     ) -> Float[np.ndarray, "reference given component"]:
         """Log densities of weights and levels, of each given as each reference component."""
-        given = np.concatenate([one.weights for one in points])
-        total = (self._weights - 1)[:, None, :] * np.log(given)[:, None]
+        weights = np.concatenate([p.weights for p in points])
+        total = (self._weights - 1)[:, None, :] * np.log(weights)[:, None]
         for column, levels in enumerate(self._levels):
-            logs = np.log(np.concatenate([one.category_probabilities[column] for one in points]))
+            logs = np.log(np.concatenate([p.category_probabilities[column] for p in points]))
             total = total + np.einsum("mbl,al->mab", levels - 1, logs)
             total += (gammaln(levels.sum(axis=2)) - gammaln(levels).sum(axis=2))[:, None, :]
         return total
@@ -554,8 +557,8 @@ class ModeProposal:
     ) -> Float[np.ndarray, "reference given component"]:
         """Log densities of the means given the precision factors."""
         group = self._specification.covariance_group
-        factors = np.concatenate([one.precisions_cholesky[group] for one in points])
-        means = np.concatenate([one.means for one in points])
+        factors = np.concatenate([point.precisions_cholesky[group] for point in points])
+        means = np.concatenate([point.means for point in points])
         pull = means[:, None, :] - self._centres[:, None, :, :]
         whitened, diagonals = self._matrices.whiten(pull, factors), self._matrices.diagonal(factors)
         square = np.einsum("mabi,mbi->mab", whitened**2, self._strength)
@@ -571,13 +574,13 @@ _BATCHES: Final = 16  # Batches of draws whose means are compared.
 
 def can_jump(specification: MixtureSpecification) -> bool:
     """Whether a class can jump: several components, not too many, with covariances of its own."""
-    return any(_jumps(specification, part) for part in specification.class_slices)
+    return any(_jumps(specification, components) for components in specification.class_slices)
 
 
-def _jumps(specification: MixtureSpecification, part: slice) -> bool:
+def _jumps(specification: MixtureSpecification, components: slice) -> bool:
     """Whether the components of one class can be proposed at once."""
     shared = specification.tied and specification.n_classes > 1
-    return not shared and 1 < part.stop - part.start <= MOST_COMPONENTS
+    return not shared and 1 < components.stop - components.start <= MOST_COMPONENTS
 
 
 def slowness_of(
@@ -620,20 +623,20 @@ class ModeJumps:
         found = [Reference.near(point, share, *model) for point in points]
         fewest = fewest_components(observations, specification, hyperparameters, share)
         self._proposals = [
-            (part, self._proposal(part, label, found, fewest))
-            for label, part in enumerate(specification.class_slices)
-            if _jumps(specification, part)
+            (components, self._proposal(components, label, found, fewest))
+            for label, components in enumerate(specification.class_slices)
+            if _jumps(specification, components)
         ]
-        offers = slowness[[_jumps(specification, part) for part in specification.class_slices]]
+        offers = slowness[[_jumps(specification, c) for c in specification.class_slices]]
         self._until = np.cumsum(offers / offers.sum())
 
     def jump(self, parameters: MixtureParameters, rng: np.random.Generator) -> MixtureParameters:
         """Offer one class a jump: the new point if it is accepted, else the same point."""
         offered = np.searchsorted(self._until[:-1], rng.random(), side="right")
-        part, proposal = self._proposals[int(offered)]
-        groups = np.unique(self._specification.covariance_group[part])
-        old, new = of_class(parameters, part, groups), proposal.draw(rng)
-        candidate = _with_class(parameters, new, part, groups)
+        components, proposal = self._proposals[int(offered)]
+        groups = np.unique(self._specification.covariance_group[components])
+        old, new = of_class(parameters, components, groups), proposal.draw(rng)
+        candidate = _with_class(parameters, new, components, groups)
         before, after = proposal.log_densities(old, new)
         rise = self._log_posterior(candidate) - self._log_posterior(parameters)
         return candidate if np.log(rng.random()) < rise + before - after else parameters
@@ -644,31 +647,33 @@ class ModeJumps:
         return self._expectation.statistics(parameters).log_likelihood + prior
 
     def _proposal(
-        self, part: slice, label: int, found: list[Reference], fewest: Reference
+        self, components: slice, label: int, found: list[Reference], fewest: Reference
     ) -> ModeProposal:
         """The proposal of one class."""
-        size, hyper = part.stop - part.start, self._hyperparameters
-        own = replace(self._specification, component_class=(0,) * size)
-        groups = np.unique(self._specification.covariance_group[part])
-        densities = [one.of_class(part, groups).density(own, hyper) for one in found]
+        size, hyper = components.stop - components.start, self._hyperparameters
+        form = replace(self._specification, component_class=(0,) * size)
+        groups = np.unique(self._specification.covariance_group[components])
+        densities = [
+            reference.of_class(components, groups).density(form, hyper) for reference in found
+        ]
         lone = fewest.of_class(slice(label, label + 1), np.array([label]))
-        densities.append(lone.with_empty(own, hyper).density(own, hyper))
+        densities.append(lone.with_empty(form, hyper).density(form, hyper))
         # Half of the weight for what the draws may not have seen: a class of one component.
         weights = np.array([*np.full(len(found), 0.5 / max(1, len(found))), 0.5])
         return ModeProposal(densities, weights / weights.sum())
 
 
 def _with_class(
-    parameters: MixtureParameters, new: MixtureParameters, part: slice, groups: np.ndarray
+    parameters: MixtureParameters, new: MixtureParameters, components: slice, groups: np.ndarray
 ) -> MixtureParameters:
     """The mixture with the components of one class replaced."""
     return replace(
         parameters,
-        weights=_put(parameters.weights, part, new.weights),
-        means=_put(parameters.means, part, new.means),
+        weights=_put(parameters.weights, components, new.weights),
+        means=_put(parameters.means, components, new.means),
         precisions_cholesky=_put(parameters.precisions_cholesky, groups, new.precisions_cholesky),
         category_probabilities=tuple(
-            _put(values, part, replacement)
+            _put(values, components, replacement)
             for values, replacement in zip(
                 parameters.category_probabilities, new.category_probabilities, strict=True
             )
@@ -676,10 +681,10 @@ def _with_class(
     )
 
 
-def _put(values: np.ndarray, places: slice | np.ndarray, replacement: np.ndarray) -> np.ndarray:
+def _put(values: np.ndarray, index: slice | np.ndarray, replacement: np.ndarray) -> np.ndarray:
     """A copy with some entries replaced."""
     copied = values.copy()
-    copied[places] = replacement
+    copied[index] = replacement
     return copied
 
 
@@ -718,7 +723,7 @@ class MixtureSweep(MarkovKernel):
         self._components = ComponentDraws(rows, specification)
         self._cells = CellDraws(rows.real, specification)
         certain = self._components.certain if self._cells.are_known else None
-        self._posterior = None if certain is None else self._given(certain, rows.real)
+        self._posterior = None if certain is None else self._conditional(certain, rows.real)
 
     def sweep(
         self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
@@ -745,9 +750,9 @@ class MixtureSweep(MarkovKernel):
         if not can_jump(self._specification):
             return self
         points = [self._points.unpack_standard(theta) for theta in thetas]
-        slowness = slowness_of(np.stack([one.weights for one in points]), self._specification)
-        places = np.linspace(0, len(thetas) - 1, min(len(thetas), MOST_REFERENCES)).round()
-        references = [points[place] for place in places.astype(np.intp)] + self._searched
+        slowness = slowness_of(np.stack([point.weights for point in points]), self._specification)
+        positions = np.linspace(0, len(thetas) - 1, min(len(thetas), MOST_REFERENCES)).round()
+        references = [points[position] for position in positions.astype(np.intp)] + self._searched
         learnt = copy(self)  # with what was found
         model = (self._weighted, self._specification, self._standard)
         learnt._jumps = ModeJumps(*model, references, slowness)
@@ -764,9 +769,9 @@ class MixtureSweep(MarkovKernel):
         """Draw components and missing cells, then the parameters given these."""
         components = self._components.draw(parameters, rng)
         real = self._cells.draw(parameters, components, rng)
-        return self._given(components, real).draw(rng)
+        return self._conditional(components, real).draw(rng)
 
-    def _given(self, components: np.ndarray, real: np.ndarray) -> Conjugate:
+    def _conditional(self, components: np.ndarray, real: np.ndarray) -> Conjugate:
         """The posterior of the parameters once nothing else is latent."""
         statistics = assigned(real, self._codes, components, self._specification)
         return posterior(statistics, self._standard, self._specification)

@@ -13,7 +13,7 @@ from bayesrbf.base import names
 from bayesrbf.base.arrays import draw_categories, one_hot, split_levels
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Order, Variable
-from bayesrbf.mixture.matrices import Diagonals, Held, Matrices, Vectors, lower_places
+from bayesrbf.mixture.matrices import Diagonals, Held, Matrices, Vectors, lower_indices
 from bayesrbf.mixture.real_columns import (
     ConjugatePrecisions,
     FullPrecisions,
@@ -56,7 +56,7 @@ class FullCovariances(RealColumns):
 
     def own_values(self, unit: Held) -> dict[str, np.ndarray]:
         """Squares of the diagonal, and the entries below it."""
-        return self._parts(self.matrices.diagonal(unit) ** 2, unit)
+        return self._by_name(self.matrices.diagonal(unit) ** 2, unit)
 
     def unit_factors(self, values: Values) -> Float[np.ndarray, "*batch group d d"]:
         """Roots on the diagonal, and the entries below it."""
@@ -64,16 +64,16 @@ class FullCovariances(RealColumns):
         unit = np.zeros((*squares.shape[:-1], d * d))
         unit[..., :: d + 1] = np.sqrt(squares)
         if d > 1:
-            unit[..., lower_places(d)] = values[names.PRECISION_LOWER]
+            unit[..., lower_indices(d)] = values[names.PRECISION_LOWER]
         return unit.reshape(*squares.shape, d)
 
     def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
         """In log d, and in the entries below the diagonal."""
         squares = values[names.PRECISION_DIAGONAL]
-        parts = self._parts(pull.by_log(squares), pull.by_entry)
+        gradients = self._by_name(pull.by_log(squares), pull.by_entry)
         if self.n_features > 1:
-            parts[names.PRECISION_LOWER] -= values[names.PRECISION_LOWER]
-        return parts
+            gradients[names.PRECISION_LOWER] -= values[names.PRECISION_LOWER]
+        return gradients
 
     def log_normaliser(self, freedom: float) -> float:
         """Constant of D gamma variables a group."""
@@ -85,11 +85,11 @@ class FullCovariances(RealColumns):
         """Law of whole factors."""
         return FullPrecisions(scales, 1 + 0.5 * cells, inner)
 
-    def _parts(self, diagonal: Vectors, matrices: Held) -> dict[str, np.ndarray]:
+    def _by_name(self, diagonal: Vectors, matrices: Held) -> dict[str, np.ndarray]:
         """A diagonal and the entries below that of matrices, by the names of the variables."""
         if self.n_features == 1:
             return {names.PRECISION_DIAGONAL: diagonal}
-        lower = matrices.reshape(len(matrices), -1).take(lower_places(self.n_features), axis=1)
+        lower = matrices.reshape(len(matrices), -1).take(lower_indices(self.n_features), axis=1)
         return {names.PRECISION_DIAGONAL: diagonal, names.PRECISION_LOWER: lower}
 
 
@@ -296,8 +296,8 @@ def _counts(
 ) -> Float[np.ndarray, "component level"]:
     """How often each component has each level of a column."""
     known = codes >= 0
-    places = components[known] * n_levels + codes[known]
-    return np.bincount(places, minlength=k * n_levels).reshape(k, n_levels).astype(float)
+    indices = components[known] * n_levels + codes[known]
+    return np.bincount(indices, minlength=k * n_levels).reshape(k, n_levels).astype(float)
 
 
 # The laws of all columns of a mixture.

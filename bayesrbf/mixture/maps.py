@@ -54,7 +54,7 @@ class HalfRankMaps:
     def columns(self) -> list[tuple[Float[np.ndarray, " _"], Float[np.ndarray, " _"]]]:
         """Knots and scores of every column."""
         knots, scores = (
-            np.split(one, np.cumsum(self.n_knots)) for one in (self.knots, self.scores)
+            np.split(values, np.cumsum(self.n_knots)) for values in (self.knots, self.scores)
         )
         # Behind the last column there is an empty part.
         return list(zip(knots[:-1], scores[:-1], strict=True))
@@ -105,7 +105,7 @@ def _joined(units: Standardisation, columns: list[tuple[np.ndarray, np.ndarray]]
     One array holds all: a file may have 10,000 arrays, and a table thousands of columns.
     """
     knots, scores = ([pair[of] for pair in columns] for of in (0, 1))
-    sizes = np.array([one.size for one in knots], dtype=np.int64)
+    sizes = np.array([values.size for values in knots], dtype=np.int64)
     return HalfRankMaps(units, np.hstack([[], *knots]), np.hstack([[], *scores]), sizes)
 
 
@@ -114,8 +114,8 @@ def _normal_scores(column: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray,
     known = ~np.isnan(column)
     if not known.any():
         return np.zeros(1), np.zeros(1)
-    knots, place = np.unique(column[known], return_inverse=True)
-    mass = np.bincount(place, weights[known])
+    knots, positions = np.unique(column[known], return_inverse=True)
+    mass = np.bincount(positions, weights[known])
     shares = mass / mass.sum()
     # Mid-ranks keep clear of 0 and 1, where the normal quantile is infinite.
     scores = ndtri(np.cumsum(shares) - 0.5 * shares)
@@ -175,12 +175,12 @@ def _golden_section(
         lower = at_left < at_right
         low, high = np.where(lower, low, left), np.where(lower, right, high)
         # The golden ratio puts one of the old probes where a new one is due: one evaluation a step.
-        kept, at_kept = np.where(lower, left, right), np.where(lower, at_left, at_right)
+        old_probe, at_old_probe = np.where(lower, left, right), np.where(lower, at_left, at_right)
         probe = np.where(lower, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
         at_probe = loss(probe)
-        left, right = np.where(lower, probe, kept), np.where(lower, kept, probe)
+        left, right = np.where(lower, probe, old_probe), np.where(lower, old_probe, probe)
         at_left, at_right = (
-            np.where(lower, at_probe, at_kept),
-            np.where(lower, at_kept, at_probe),
+            np.where(lower, at_probe, at_old_probe),
+            np.where(lower, at_old_probe, at_probe),
         )
     return 0.5 * (low + high)

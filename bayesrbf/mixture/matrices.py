@@ -25,7 +25,7 @@ def lower_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray,
 
 
 @cache
-def lower_places(size: int) -> Int[np.ndarray, " entry"]:
+def lower_indices(size: int) -> Int[np.ndarray, " entry"]:
     """Places of these entries in the flattened matrix."""
     rows, columns = lower_entries(size)
     return rows * size + columns

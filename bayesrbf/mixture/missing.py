@@ -114,8 +114,8 @@ def complete(
         real, codes = _drawn(rows, parameters, specification, draws, replicate)
         if order is not None:
             real, codes = real[:, order.inverse.features], codes[:, order.inverse.categories]
-        places = np.repeat(holes, sizes)
-        result.real[places], result.codes[places] = real, codes
+        completed = np.repeat(holes, sizes)
+        result.real[completed], result.codes[completed] = real, codes
     return result, starts
 
 
@@ -191,14 +191,14 @@ def mutual_information(
     categories = np.r_[np.zeros(int(several), int), reals.size + np.arange(several, len(levels))]
     found = np.full((reals.size + len(levels),) * 2, np.nan)
     steps = normals(n_points, 2).T
-    for i, place in enumerate(reals):
+    for i, position in enumerate(reals):
         column = _real_column(weights, parameters.means[:, i], covariances[:, i, i], steps[0])
         for j in range(i):
-            found[place, reals[j]] = _of_reals(
+            found[position, reals[j]] = _of_reals(
                 column, parameters.means[:, j], covariances[:, j, j], covariances[:, i, j], steps[1]
             )
         for other, theta in zip(categories, levels, strict=True):
-            found[place, other] = _of_real_and_levels(column, theta)
+            found[position, other] = _of_real_and_levels(column, theta)
     for i, theta in enumerate(levels):
         for j in range(i):
             found[categories[i], categories[j]] = _of_levels(weights, theta, levels[j])
@@ -252,8 +252,8 @@ def _of_reals(
     rest = variances - slopes * covariances
     centres = means + slopes * (first.points[..., None] - first.means)
     # Points of a component are continued by its own regression.
-    own = np.einsum("knk->kn", centres)
-    points = (own + np.sqrt(rest)[:, None] * steps)[..., None]
+    conditional_means = np.einsum("knk->kn", centres)
+    points = (conditional_means + np.sqrt(rest)[:, None] * steps)[..., None]
     log_pair, _ = log_sum_exp(first.log_joint + _log_normal(points, centres, rest), axis=2)
     log_first, _ = log_sum_exp(first.log_joint, axis=2)
     with np.errstate(divide="ignore"):
@@ -296,10 +296,10 @@ def conditional_draws(
     laws, tables = laws_of(specification), []
     components = np.empty((draws, observations.n_obs), dtype=np.intp)
     noise = np.empty((draws, *observations.real.shape))
-    for own, normal in zip(components, noise, strict=True):
-        own[:] = draw_categories(weights, rng)
+    for assignment, normal in zip(components, noise, strict=True):
+        assignment[:] = draw_categories(weights, rng)
         rng.standard_normal(out=normal)
-        tables.append(laws.levels.completed(observations, own, parameters, rng))
+        tables.append(laws.levels.completed(observations, assignment, parameters, rng))
     real = laws.reals.drawn(observations.real, components, parameters, noise)
     return [replace(table, real=cells) for table, cells in zip(tables, real, strict=True)]
 

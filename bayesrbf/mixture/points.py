@@ -40,8 +40,8 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
         variables.append(
             Variable(names.CLASS_PROBABILITIES, (names.CLASS_LABEL,), (n_classes,), "simplex")
         )
-    for index, part in enumerate(specification.class_slices):
-        size = part.stop - part.start
+    for index, components in enumerate(specification.class_slices):
+        size = components.stop - components.start
         if size > 1:
             dim = names.class_components(index, n_classes)
             name = names.class_weights(index, n_classes)
@@ -79,8 +79,8 @@ def variables_of(
     Point and prior are in the same units.
     """
     values = {names.CLASS_PROBABILITIES: parameters.class_probabilities}
-    for index, place in enumerate(specification.class_slices):
-        values[names.class_weights(index, specification.n_classes)] = parameters.weights[place]
+    for index, components in enumerate(specification.class_slices):
+        values[names.class_weights(index, specification.n_classes)] = parameters.weights[components]
     laws = laws_of(specification)
     return values | laws.reals.values(parameters, hyperparameters) | laws.levels.values(parameters)
 
@@ -131,9 +131,9 @@ def joint_weights(
     batch = value.shape[: value.ndim - len(first.shape)]
     weights = np.ones((*batch, specification.n_components))
     if specification.n_components > specification.n_classes:
-        for index, part in enumerate(specification.class_slices):
+        for index, components in enumerate(specification.class_slices):
             name = names.class_weights(index, specification.n_classes)
-            weights[..., part] = values.get(name, 1.0)
+            weights[..., components] = values.get(name, 1.0)
     return weights
 
 
@@ -175,9 +175,9 @@ class MixturePoints:
     def scales(self) -> Float[np.ndarray, " coordinate"]:
         """Size of one unit of each coordinate: column scales for means, 1 elsewhere."""
         sizes = np.ones(self.dimension)
-        for variable, place in coordinates.slices(self.variables):
+        for variable, positions in coordinates.slices(self.variables):
             if variable.name == names.MEANS:
-                sizes[place] = np.tile(self.hyperparameters.scale, variable.shape[0])
+                sizes[positions] = np.tile(self.hyperparameters.scale, variable.shape[0])
         return sizes
 
     def pack(self, parameters: MixtureParameters) -> Float[np.ndarray, " coordinate"]:
@@ -238,8 +238,9 @@ class MixturePoints:
         """Reorder components within their classes: k of the result is component ``order[k]``."""
         values = self._coordinates.to_constrained(theta)
         within = {
-            names.class_weights(index, self.specification.n_classes): order[part] - part.start
-            for index, part in enumerate(self.specification.class_slices)
+            names.class_weights(index, self.specification.n_classes): order[components]
+            - components.start
+            for index, components in enumerate(self.specification.class_slices)
         }
         for variable in self.variables:
             if variable.name in within:
@@ -286,7 +287,7 @@ class DeclaredPrior:
         # A class's only component has no weight among the variables.
         sizes = np.bincount(specification.component_class)
         self._weighted = np.flatnonzero(sizes[np.asarray(specification.component_class)] > 1)
-        self._places = {variable.name: place for variable, place in slices(variables)}
+        self._slots = {variable.name: positions for variable, positions in slices(variables)}
         self._dimension = sum(variable.size for variable in variables)
         alphas = _concentrations(hyperparameters, specification, variables)
         # With the log Jacobian every power is one higher: [without, with].
@@ -341,7 +342,7 @@ class DeclaredPrior:
         if self._reals is not None:
             by_variable = self._reals.gradient(values, parameters, statistics, jacobian)
             for name, gradient in by_variable.items():
-                result[self._places[name]] = gradient.reshape(-1)
+                result[self._slots[name]] = gradient.reshape(-1)
         return result
 
     def _side_by_side(
@@ -351,10 +352,10 @@ class DeclaredPrior:
         levels: tuple[Float[np.ndarray, "component _"], ...],
     ) -> Float[np.ndarray, " entry"]:
         """Entries of all simplices, from arrays for classes, weights and levels."""
-        parts = [components.take(self._weighted), *(level.reshape(-1) for level in levels)]
+        entries = [components.take(self._weighted), *(level.reshape(-1) for level in levels)]
         if self._specification.n_classes > 1:
-            parts.insert(0, classes)
-        return np.concatenate(parts)
+            entries.insert(0, classes)
+        return np.concatenate(entries)
 
 
 def _concentrations(
@@ -363,11 +364,11 @@ def _concentrations(
     variables: tuple[Variable, ...],
 ) -> dict[str, np.ndarray]:
     """Dirichlet parameters of every free simplex, in its variable's shape."""
-    given = laws_of(specification).levels.by_name(hyperparameters.category_concentrations)
-    given[names.CLASS_PROBABILITIES] = np.asarray(hyperparameters.class_concentration)
+    alphas = laws_of(specification).levels.by_name(hyperparameters.category_concentrations)
+    alphas[names.CLASS_PROBABILITIES] = np.asarray(hyperparameters.class_concentration)
     weights = np.asarray(hyperparameters.weight_concentration)
     return {
-        variable.name: np.broadcast_to(given.get(variable.name, weights), variable.shape)
+        variable.name: np.broadcast_to(alphas.get(variable.name, weights), variable.shape)
         for variable in variables
         if variable.transform == "simplex"
     }

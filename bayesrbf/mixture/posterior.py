@@ -55,8 +55,8 @@ class SideBySide:
         """``log p(x_o, k)`` of every row and component at every point, in standard units."""
         k = self._points.specification.n_components
         result = np.empty((len(thetas), self._observations.n_obs, k))
-        for part, log_joint in self.by_block(thetas):
-            result[part] = log_joint
+        for block, log_joint in self.by_block(thetas):
+            result[block] = log_joint
         return result
 
     def by_block(
@@ -64,12 +64,12 @@ class SideBySide:
     ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs component"]]]:
         """Slices of the points, each with ``log p(x_o, k)`` of all rows and components there."""
         k = self._points.specification.n_components
-        for part in in_blocks(len(thetas), self._observations.n_obs * k):
-            some = thetas[part]
-            wide = self._side_by_side(some)
-            log_joint = self._rows_for(len(some)).component_log_joint(wide)
-            by_point = log_joint.reshape(self._observations.n_obs, len(some), k)
-            yield part, by_point.swapaxes(0, 1)
+        for block in in_blocks(len(thetas), self._observations.n_obs * k):
+            points = thetas[block]
+            wide = self._side_by_side(points)
+            log_joint = self._rows_for(len(points)).component_log_joint(wide)
+            by_point = log_joint.reshape(self._observations.n_obs, len(points), k)
+            yield block, by_point.swapaxes(0, 1)
 
     def _rows_for(self, n_points: int) -> Expectation:
         """The rows, for so many mixtures."""
@@ -144,16 +144,16 @@ class MixturePredictor(Predictor):
     def at_all(self, thetas: Float[np.ndarray, "point coordinate"]) -> ClassPrediction:
         """Predict at many points, which are the first axis of the result."""
         log_joint = np.empty((len(thetas), self._shift.size, len(self._classes)))
-        for some, by_class in self.by_block(thetas):
-            log_joint[some] = by_class
+        for block, by_class in self.by_block(thetas):
+            log_joint[block] = by_class
         return to_prediction(log_joint)
 
     def by_block(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs label"]]]:
         """Class log joints in the user's units, some points at a time: which, and theirs."""
-        for some, log_joints in self._rows.by_block(thetas):
-            yield some, class_log_joint(log_joints, self._classes)[0] + self._shift[:, None]
+        for block, log_joints in self._rows.by_block(thetas):
+            yield block, class_log_joint(log_joints, self._classes)[0] + self._shift[:, None]
 
 
 # A mixture given a table: what every log posterior over its rows shares.
@@ -284,8 +284,8 @@ class MixtureOnRows(LogPosterior):
         labels = self._observations.labels
         known = np.flatnonzero(labels >= 0)
         result = np.zeros((len(thetas), labels.size))
-        for some, by_class in self._classes.by_block(thetas):
-            result[some, known] = log_softmax(by_class, axis=2)[:, known, labels[known]]
+        for block, by_class in self._classes.by_block(thetas):
+            result[block, known] = log_softmax(by_class, axis=2)[:, known, labels[known]]
         return result
 
 
@@ -369,9 +369,9 @@ class MixtureLogPosterior(MixtureOnRows):
         known = np.flatnonzero(labels >= 0)
         result = np.empty((len(thetas), labels.size))
         # Some draws at a time: the classes under all of them would take too much memory.
-        for some, by_class in self._classes.by_block(thetas):
-            result[some] = np.logaddexp.reduce(by_class, axis=2)
-            result[some, known] = by_class[:, known, labels[known]]
+        for block, by_class in self._classes.by_block(thetas):
+            result[block] = np.logaddexp.reduce(by_class, axis=2)
+            result[block, known] = by_class[:, known, labels[known]]
         return result
 
     def markov_kernel(self) -> MixtureSweep:

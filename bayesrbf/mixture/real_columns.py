@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from bayesrbf.base import names
 from bayesrbf.base.rows import MixtureSpecification, Order, Variable, in_blocks
 from bayesrbf.mixture.gaussian import LOG_2PI, Conditional, components_at
-from bayesrbf.mixture.matrices import Held, Matrices, Vectors, lower_places
+from bayesrbf.mixture.matrices import Held, Matrices, Vectors, lower_indices
 from bayesrbf.mixture.statistics import (
     Assignment,
     Hyper,
@@ -121,7 +121,7 @@ class RealColumns(ABC):
     # Variables of the graph
 
     @cached_property
-    def _own(self) -> tuple[Variable, ...]:
+    def _group_variables(self) -> tuple[Variable, ...]:
         """Variables of one group; none without columns."""
         return self.own_variables() if self.n_features else ()
 
@@ -133,21 +133,22 @@ class RealColumns(ABC):
         dims, shape = (names.COMPONENT, names.FEATURE), (self.n_components, self.n_features)
         groups, sizes = self.specification.group_dims, self.specification.group_shape
         of_groups = [
-            replace(own, dims=(*groups, *own.dims), shape=(*sizes, *own.shape)) for own in self._own
+            replace(v, dims=(*groups, *v.dims), shape=(*sizes, *v.shape))
+            for v in self._group_variables
         ]
         return (Variable(names.MEANS, dims, shape, "identity"), *of_groups)
 
     @cached_property
     def logs(self) -> tuple[str, ...]:
         """Names of the shape's variables whose coordinates are logarithms."""
-        return tuple(own.name for own in self._own if own.transform == "log")
+        return tuple(v.name for v in self._group_variables if v.transform == "log")
 
     def values(self, point: Point, hyper: Hyper) -> dict[str, np.ndarray]:
         """Values of the variables at a point, in the units of the prior."""
         values = {names.MEANS: point.means}
         if self.n_features:
-            own = self.own_values(point.precisions_cholesky * self.row_scales(hyper))
-            values |= {each.name: own[each.name].reshape(each.shape) for each in self.variables[1:]}
+            group_values = self.own_values(point.precisions_cholesky * self.row_scales(hyper))
+            values |= {v.name: group_values[v.name].reshape(v.shape) for v in self.variables[1:]}
         return values
 
     def placed(self, point: Point, values: Values, hyper: Hyper) -> Point:
@@ -165,13 +166,13 @@ class RealColumns(ABC):
     def of_groups(self, values: Values) -> dict[str, np.ndarray]:
         """Values of the shape's variables with one axis of groups, at one point or many."""
         groups = (*values[names.MEANS].shape[:-2], self.n_groups)
-        return {each.name: values[each.name].reshape(*groups, *each.shape) for each in self._own}
+        return {v.name: values[v.name].reshape(*groups, *v.shape) for v in self._group_variables}
 
     def parted(self, side_by_side: Float[np.ndarray, "group number"]) -> dict[str, np.ndarray]:
         """Values of the shape's variables, from the numbers of all of them in a row."""
-        edges = np.cumsum([own.size for own in self._own])[:-1]
-        parts = zip(self._own, np.split(side_by_side, edges, axis=1), strict=True)
-        return {own.name: part.reshape(len(part), *own.shape) for own, part in parts}
+        edges = np.cumsum([v.size for v in self._group_variables])[:-1]
+        pairs = zip(self._group_variables, np.split(side_by_side, edges, axis=1), strict=True)
+        return {v.name: block.reshape(len(block), *v.shape) for v, block in pairs}
 
     def base_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature"]:
         """Inverse diagonal of L0: ``s sqrt(nu0 + G)`` of every covariance group."""
@@ -263,14 +264,14 @@ class RealColumns(ABC):
         whole = np.repeat(real[None], len(components), axis=0)
         for block in self.conditionals(real, point):
             lane, hole = np.arange(block.rows.size), np.isnan(real[block.rows])
-            mine, own = components[:, block.rows], noise[:, block.rows]
+            k, normal = components[:, block.rows], noise[:, block.rows]
             if block.roots is None:
-                steps = own * np.sqrt(block.variances[lane, mine])
+                steps = normal * np.sqrt(block.variances[lane, k])
             else:
-                steps, m = np.zeros_like(own), block.roots.shape[-1]
-                moved = np.einsum("snij,snj->sni", block.roots[lane, mine], own[..., :m])
-                steps[:, hole] = moved.reshape(len(own), -1)
-            cells = block.means[lane, mine] + steps
+                steps, m = np.zeros_like(normal), block.roots.shape[-1]
+                offsets = np.einsum("snij,snj->sni", block.roots[lane, k], normal[..., :m])
+                steps[:, hole] = offsets.reshape(len(normal), -1)
+            cells = block.means[lane, k] + steps
             whole[:, block.rows] = np.where(hole, cells, whole[:, block.rows])
         return whole
 
@@ -279,8 +280,8 @@ class RealColumns(ABC):
         noise = rng.standard_normal(rows.real.shape)
         real, factors = point.means[components], self.by_component(point.precisions_cholesky)
         for k in range(self.n_components):
-            mine = components == k
-            real[mine] += self.matrices.spread(noise[None, mine], factors[k : k + 1])[0]
+            members = components == k
+            real[members] += self.matrices.spread(noise[None, members], factors[k : k + 1])[0]
         return replace(rows, real=real)
 
     def conditionals(
@@ -298,8 +299,8 @@ class RealColumns(ABC):
         holes = self.holes(~np.isnan(real))
         for m in np.unique(holes):
             same = np.flatnonzero(holes == m)
-            for part in in_blocks(same.size, self.n_components * max(self.n_features, int(m) ** 2)):
-                yield components.conditional(same[part], real[same[part]])
+            for rows in in_blocks(same.size, self.n_components * max(self.n_features, int(m) ** 2)):
+                yield components.conditional(same[rows], real[same[rows]])
 
 
 @dataclass(frozen=True)
@@ -347,7 +348,7 @@ class NormalPrior:
         self.constant += 0.5 * law.n_components * d * float(np.log(kappa) - LOG_2PI)
         # From the normaliser of the means: log L_ii = log A_ii less this.
         self.constant -= float(sizes @ np.log(law.base_scales(hyper)).sum(axis=1))
-        entries = sum(own.size for own in law.own_variables() if own.name not in law.logs)
+        entries = sum(v.size for v in law.own_variables() if v.name not in law.logs)
         self.constant -= 0.5 * law.n_groups * entries * LOG_2PI
 
     def log_density(self, parameters: Point, jacobian: bool) -> float:
@@ -357,8 +358,8 @@ class NormalPrior:
         total = 2 * float(np.vdot(self._powers, np.log(law.matrices.diagonal(unit))))
         total -= 0.5 * float(np.vdot(unit, unit))
         if jacobian:
-            own = law.own_values(unit)
-            total += sum(float(np.log(own[name]).sum()) for name in law.logs)
+            group_values = law.own_values(unit)
+            total += sum(float(np.log(group_values[name]).sum()) for name in law.logs)
         pull = parameters.means - self._location
         if law.n_groups == 1:  # all are under one factor, in one product
             whitened = law.matrices.whiten(pull[None], factors)
@@ -413,9 +414,9 @@ class ConjugatePrecisions(ABC):
     @classmethod
     def stacked(cls, densities: Sequence[Self]) -> Self:
         """Several densities of one structure side by side."""
-        shapes = np.stack([one.shapes for one in densities])
+        shapes = np.stack([density.shapes for density in densities])
         return replace(
-            densities[0], shapes=shapes, inner=np.stack([one.inner for one in densities])
+            densities[0], shapes=shapes, inner=np.stack([density.inner for density in densities])
         )
 
     @abstractmethod
@@ -452,7 +453,7 @@ class FullPrecisions(ConjugatePrecisions):
         unit = np.zeros((n_groups, d * d))
         # Bartlett's decomposition of a Wishart variable: roots of chi-squared on the diagonal.
         unit[:, :: d + 1] = np.sqrt(gammas)
-        unit[:, lower_places(d)] = rng.standard_normal((n_groups, d * (d - 1) // 2))
+        unit[:, lower_indices(d)] = rng.standard_normal((n_groups, d * (d - 1) // 2))
         return (self._lower @ unit.reshape(self.inner.shape)) / self.scales[:, :, None]
 
     def log_densities(
@@ -488,8 +489,8 @@ class GammaPrecisions(ConjugatePrecisions):
         self, factors: Float[np.ndarray, "given *feature"]
     ) -> Float[np.ndarray, "reference given group"]:
         """Log densities of each given factor as that of each group."""
-        own = self.law.own_values(factors * self.law.of_rows(self.scales[:1]))
-        gammas = np.concatenate([value.reshape(len(factors), -1) for value in own.values()], axis=1)
+        values = self.law.own_values(factors * self.law.of_rows(self.scales[:1]))
+        gammas = np.concatenate([v.reshape(len(factors), -1) for v in values.values()], axis=1)
         rates = 0.5 * self.inner[:, None]
         return _log_gamma(gammas[:, None, :], self.shapes[:, None], rates).sum(axis=-1)
 

@@ -80,9 +80,9 @@ class TableSource:
 
     def to(self, rows: Observations, chosen: Int[np.ndarray, " chosen"]) -> Compared:
         """Rows compared to chosen training rows."""
-        others = self.rows.take(chosen)
-        dtype = _dtype(rows.n_obs * others.n_obs)
-        return self.gower.between(rows.reordered(self.order), others, dtype)
+        reference = self.rows.take(chosen)
+        dtype = _dtype(rows.n_obs * reference.n_obs)
+        return self.gower.between(rows.reordered(self.order), reference, dtype)
 
     def __laws__(self) -> Requirements:
         gower, rows, order = self.gower, self.rows, self.order
@@ -106,8 +106,8 @@ class VectorSource:
     def to(self, rows: Observations, chosen: Int[np.ndarray, " chosen"]) -> Compared:
         """Rows compared to chosen training rows."""
         assert rows.whole is not None  # they are read whole
-        others = self.rows[chosen]
-        return pairwise(rows.whole, others, self.metric, _dtype(rows.n_obs * len(others)))
+        reference = self.rows[chosen]
+        return pairwise(rows.whole, reference, self.metric, _dtype(rows.n_obs * len(reference)))
 
     def __laws__(self) -> Requirements:
         finite = self.rows.dtype.kind in "OU" or bool(np.isfinite(self.rows).all())
@@ -157,16 +157,18 @@ class ExemplarPredictor(Predictor):
         if new.size:  # metrics of scikit-learn refuse to compare with no row
             self._known = np.append(self._known, new)
             self._columns = np.hstack([self._columns, self._model.compared(self._rows, new)])
-        place = np.argsort(self._known)
-        ordered = self._known[place]
-        said = []
+        order = np.argsort(self._known)
+        ordered = self._known[order]
+        predictions = []
         for theta, chosen in zip(thetas, exemplars, strict=True):
-            columns = self._columns[:, place[np.searchsorted(ordered, chosen)]]
+            columns = self._columns[:, order[np.searchsorted(ordered, chosen)]]
             width = log_posterior.width(theta)
-            said.append(to_prediction(class_log_joint(columns, log_posterior.prototypes, width)))
+            predictions.append(
+                to_prediction(class_log_joint(columns, log_posterior.prototypes, width))
+            )
         return ClassPrediction(
-            np.stack([one.log_probabilities for one in said]),
-            np.stack([one.log_density for one in said]),
+            np.stack([prediction.log_probabilities for prediction in predictions]),
+            np.stack([prediction.log_density for prediction in predictions]),
         )
 
 
@@ -243,11 +245,11 @@ class FittedExemplars(FittedModel):
         mean = np.zeros((*columns.shape, len(self.prototypes.class_slices)))
         members = np.zeros(mean.shape[1:], dtype=bool)
         for point in points:
-            places = np.searchsorted(needed, log_posterior.exemplars(point))
-            of_point = responsibilities(columns[:, places], log_posterior.width(point))
-            for place, label, one in zip(places, self.prototypes.classes, of_point.T, strict=True):
-                mean[:, place, label] += one / len(points)
-                members[place, label] = True
+            positions = np.searchsorted(needed, log_posterior.exemplars(point))
+            of_point = responsibilities(columns[:, positions], log_posterior.width(point))
+            for j, label, share in zip(positions, self.prototypes.classes, of_point.T, strict=True):
+                mean[:, j, label] += share / len(points)
+                members[j, label] = True
         # NaN says that the row is no exemplar; 0 would say that it has no part in the answer.
         mean[:, ~members] = np.nan
         return mean

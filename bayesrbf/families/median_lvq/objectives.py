@@ -54,7 +54,7 @@ class CandidateColumns:
         return self.rows.weights[self.rows.labelled]
 
     @cached_property
-    def kept(self) -> Float[np.ndarray, " entry"] | None:
+    def flat_columns(self) -> Float[np.ndarray, " entry"] | None:
         """Columns of the classes one after the other, each in one piece, where they are few."""
         return None if self.rows.to_candidates is None else self.form(self.rows.to_candidates)
 
@@ -64,9 +64,9 @@ class CandidateColumns:
         All rows come at once where the columns are kept, else in blocks.
         """
         rows, candidates = self.rows.labelled, self.rows.candidates[label]
-        if self.kept is not None:
+        if self.flat_columns is not None:
             first, last = rows.size * self.rows.candidate_starts[label : label + 2]
-            yield slice(None), self.kept[first:last].reshape(rows.size, -1)
+            yield slice(None), self.flat_columns[first:last].reshape(rows.size, -1)
             return
         for at in in_blocks(rows.size, candidates.size, cached=True):
             yield at, self.form(self.rows.values[rows[at][:, None], candidates])
@@ -85,7 +85,7 @@ class MovingExemplars(ABC):
     ) -> None:
         self.columns, self.prototypes = columns, prototypes
         self._lines = columns.of(exemplars)
-        self._starts = [part.start for part in prototypes.class_slices]
+        self._starts = [block.start for block in prototypes.class_slices]
         self._rows = np.arange(columns.labels.size)
 
     @abstractmethod
@@ -106,10 +106,10 @@ class MovingExemplars(ABC):
         softmax of the scores as its probabilities. Without, a prototype moves to the best
         candidate where that gains more than ``tolerance``.
         """
-        moved = exemplars.copy()
+        updated = exemplars.copy()
         for turn, prototype in enumerate(order.tolist()):
             candidates = self.columns.rows.candidates[self.prototypes.classes[prototype]]
-            values, now = self.scores(prototype), np.searchsorted(candidates, moved[prototype])
+            values, now = self.scores(prototype), np.searchsorted(candidates, updated[prototype])
             if uniforms is None:
                 best = values.argmax()
                 chosen = best if values[best] - values[now] > tolerance else now
@@ -117,11 +117,11 @@ class MovingExemplars(ABC):
                 masses = np.cumsum(np.exp(values - values.max()))
                 drawn = np.searchsorted(masses, uniforms[turn] * masses[-1], side="right")
                 chosen = min(drawn, candidates.size - 1)  # rounding may lead beyond the last
-            moved[prototype] = candidates[chosen]
-            self._lines[prototype] = self.columns.of(moved[prototype : prototype + 1])[0]
-        return moved
+            updated[prototype] = candidates[chosen]
+            self._lines[prototype] = self.columns.of(updated[prototype : prototype + 1])[0]
+        return updated
 
-    def others(
+    def rest_by_class(
         self, prototype: int, nothing: float, over: np.ufunc
     ) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, "label labelled"]]:
         """Columns of all prototypes but one, put together by class: the row's own, and every class.
@@ -218,7 +218,7 @@ class MarginSwaps(MovingExemplars):
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
         """The sum of the margins, or its bound, for a prototype at each candidate of its class."""
         columns, label = self.columns, self.prototypes.classes[prototype]
-        near, of_class = self.others(prototype, np.inf, np.minimum)
+        near, of_class = self.rest_by_class(prototype, np.inf, np.minimum)
         # The nearest of any other class: the row's own is out.
         of_class[columns.labels, np.arange(near.size)] = np.inf
         far, joins = of_class.min(axis=0), columns.labels == label
@@ -243,9 +243,9 @@ def class_margins(
     """
     columns = columns.astype(np.float64)
     margins = np.empty((len(columns), len(prototypes.class_slices)))
-    for c, part in enumerate(prototypes.class_slices):
-        near = columns[:, part].min(axis=1)
-        far = np.delete(columns, part, axis=1).min(axis=1, initial=np.inf)
+    for c, block in enumerate(prototypes.class_slices):
+        near = columns[:, block].min(axis=1)
+        far = np.delete(columns, block, axis=1).min(axis=1, initial=np.inf)
         margins[:, c] = 2 * far_fraction(near, far) - 1
     return margins
 
@@ -309,18 +309,18 @@ class KernelSwaps(_Swaps):
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
         """The log likelihood or its bound, for a prototype at each candidate of its class."""
         columns, label = self.columns, self.prototypes.classes[prototype]
-        own, of_class = self.others(prototype, 0.0, np.add)
+        of_label, of_class = self.rest_by_class(prototype, 0.0, np.add)
         whole, joins = of_class.sum(axis=0), columns.labels == label
         # Where no other prototype is left, a candidate's kernel is the whole sum.
         rest = -np.log(np.where(whole > 0, whole, 1.0))
         if self._bound is None:
-            rest += np.log(np.where(own > 0, own, 1.0))
+            rest += np.log(np.where(of_label > 0, of_label, 1.0))
         else:
             # The term of the row's own class is in the bound already.
             joins = np.zeros_like(joins)
         totals = self._first(prototype) + columns.weights @ rest
         for at, block in columns.blocks(label):
-            add_swap_scores(block, joins[at], own[at], whole[at], columns.weights[at], totals)
+            add_swap_scores(block, joins[at], of_label[at], whole[at], columns.weights[at], totals)
         return totals
 
     def sweep(
@@ -333,14 +333,14 @@ class KernelSwaps(_Swaps):
     ) -> Exemplars:
         """Move prototypes in turn, in one compiled call where the kernels are kept."""
         columns = self.columns
-        if columns.kept is None:
+        if columns.flat_columns is None:
             return super().sweep(exemplars, order, uniforms=uniforms, tolerance=tolerance)
         classes, candidates = np.asarray(self.prototypes.classes), columns.rows.candidates
-        places = np.empty_like(exemplars)
-        for label, part in enumerate(self.prototypes.class_slices):
-            places[part] = np.searchsorted(candidates[label], exemplars[part])
+        positions = np.empty_like(exemplars)
+        for label, block in enumerate(self.prototypes.class_slices):
+            positions[block] = np.searchsorted(candidates[label], exemplars[block])
         sweep_exemplars(
-            columns.kept,
+            columns.flat_columns,
             columns.rows.candidate_starts,
             classes,
             columns.labels,
@@ -350,12 +350,12 @@ class KernelSwaps(_Swaps):
             np.empty(0) if uniforms is None else uniforms,
             tolerance,
             self._lines,
-            places,
+            positions,
         )
         return np.concatenate(
             [
-                candidates[label][places[part]]
-                for label, part in enumerate(self.prototypes.class_slices)
+                candidates[label][positions[block]]
+                for label, block in enumerate(self.prototypes.class_slices)
             ]
         )
 
@@ -366,13 +366,13 @@ class LogSwaps(_Swaps):
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
         """The log likelihood or its bound, for a prototype at each candidate of its class."""
         columns, label = self.columns, self.prototypes.classes[prototype]
-        own, of_class = self.others(prototype, -np.inf, np.logaddexp)
+        of_label, of_class = self.rest_by_class(prototype, -np.inf, np.logaddexp)
         whole, totals = np.logaddexp.reduce(of_class, axis=0), self._first(prototype)
         for at, block in columns.blocks(label):
             log_ratios = -np.logaddexp(block, whole[at, None])
             if self._bound is None:
                 joins = (columns.labels[at] == label)[:, None]
-                log_ratios += np.logaddexp(np.where(joins, block, -np.inf), own[at, None])
+                log_ratios += np.logaddexp(np.where(joins, block, -np.inf), of_label[at, None])
             totals += columns.weights[at] @ log_ratios
         return totals
 
@@ -418,7 +418,7 @@ def class_log_joint(
 
     See Seo, Obermayer (2003), Soft learning vector quantization, Neural Computation 15, section 3.
     """
-    starts = [part.start for part in prototypes.class_slices]
+    starts = [block.start for block in prototypes.class_slices]
     return np.logaddexp.reduceat(log_kernel(columns, sigma), starts, axis=1)
 
 
@@ -489,9 +489,9 @@ class ConditionalLikelihood:
         most = max(candidates.size for candidates in self.rows.candidates)
         expected = np.zeros((exemplars.size, most))
         logs_of = CandidateColumns(self.rows, partial(log_kernel, sigma=self.sigma))
-        for label, part in enumerate(self.prototypes.class_slices):
+        for label, block in enumerate(self.prototypes.class_slices):
             for at, columns in logs_of.blocks(label):
-                expected[part, : columns.shape[1]] += weighted[at, part].T @ columns
+                expected[block, : columns.shape[1]] += weighted[at, block].T @ columns
         swaps = KernelSwaps if self._safe else LogSwaps
         return swaps(self._kernels, self.prototypes, exemplars, bound=expected)
 
@@ -505,8 +505,8 @@ class ConditionalLikelihood:
         labelled = self.rows.labelled
         logs = log_kernel(self.rows.values[labelled[:, None], exemplars], self.sigma)
         foreign = np.asarray(self.prototypes.classes) != self.rows.labels[labelled, None]
-        own = softmax(np.where(foreign, -np.inf, logs), axis=1)
-        rows = -2 * ((own - softmax(logs, axis=1)) * logs).sum(axis=1)
+        of_label = softmax(np.where(foreign, -np.inf, logs), axis=1)
+        rows = -2 * ((of_label - softmax(logs, axis=1)) * logs).sum(axis=1)
         gradient = float(self.rows.weights[labelled] @ rows)
         if self.prior is not None:
             gradient -= 1 + (np.log(self.sigma) - self.prior.location) / self.prior.spread**2
@@ -523,9 +523,9 @@ class ConditionalLikelihood:
             method="bounded",
             options={"xatol": 1e-6},
         )
-        moved = replace(self, sigma=float(np.exp(found.x)))
+        refitted = replace(self, sigma=float(np.exp(found.x)))
         # The bounded search may end at a lower optimum than it began.
-        return moved if moved.value(exemplars) > self.value(exemplars) else self
+        return refitted if refitted.value(exemplars) > self.value(exemplars) else self
 
     @property
     def _log_prior(self) -> float:
@@ -560,7 +560,7 @@ def label_logs(
     >>> np.exp(label_logs(rows, np.array([1]), Prototypes((0, 1)), 1.0)).round(3)
     array([0.25])
     """
-    starts = np.array([part.start for part in prototypes.class_slices] + [prototypes.number])
+    starts = np.array([block.start for block in prototypes.class_slices] + [prototypes.number])
     logs = np.empty(len(columns))
     values = np.asarray(columns, dtype=np.float64)
     write_label_logs(values, labels, starts, sigma**-2.0, LOWEST, logs)

@@ -85,7 +85,7 @@ def fit_exemplars(
     starts = random if start is None else [start]
     for width in wider:
         before = objective_of(rows, prototypes, width)
-        ends = [climb(before, each, max_iter) for each in starts]
+        ends = [climb(before, start, max_iter) for start in starts]
         starts = [parameters.exemplars for parameters, _, _ in ends]
     objective = objective_of(rows, prototypes, sigma)
     runs = [climb(objective, start, max_iter) for start in starts]
@@ -102,9 +102,9 @@ def random_exemplars(
     """
     exemplars = np.empty(prototypes.number, dtype=np.intp)
     for label in _turns(rows):
-        part, candidates = prototypes.class_slices[label], rows.candidates[label]
-        size = part.stop - part.start
-        exemplars[part] = rng.choice(candidates, size, replace=size > candidates.size)
+        block, candidates = prototypes.class_slices[label], rows.candidates[label]
+        size = block.stop - block.start
+        exemplars[block] = rng.choice(candidates, size, replace=size > candidates.size)
     return exemplars
 
 
@@ -145,13 +145,13 @@ def sweeps(
     Moves are judged by the bound of the generalised EM where they are ``bounded``, else by the
     objective. The trace goes on with the objective after every sweep.
     """
-    parts = [objective.prototypes.class_slices[label] for label in _turns(objective.rows)]
-    order = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+    blocks = [objective.prototypes.class_slices[label] for label in _turns(objective.rows)]
+    order = np.concatenate([np.arange(block.start, block.stop) for block in blocks])
     while len(trace) <= max_iter:
         scorer = objective.bound(exemplars) if bounded else objective.scorer(exemplars)
         tolerance = ROUNDING_OF_OBJECTIVE * max(1.0, abs(trace[-1]))
-        moved = scorer.sweep(exemplars, order, tolerance=tolerance)
-        stays, exemplars = np.array_equal(moved, exemplars), moved
+        updated = scorer.sweep(exemplars, order, tolerance=tolerance)
+        stays, exemplars = np.array_equal(updated, exemplars), updated
         objective = objective.refit(exemplars)
         trace.append(objective.value(exemplars))
         if stays and trace[-1] - trace[-2] <= tolerance:
@@ -164,8 +164,8 @@ def point_of(objective: Objective, exemplars: Exemplars) -> MedianLVQParameters:
 
     Exemplars of a class are exchangeable; in order, equal ends look equal.
     """
-    parts = [np.sort(exemplars[part]) for part in objective.prototypes.class_slices]
-    return MedianLVQParameters(np.concatenate(parts), objective.sigma)
+    by_class = [np.sort(exemplars[block]) for block in objective.prototypes.class_slices]
+    return MedianLVQParameters(np.concatenate(by_class), objective.sigma)
 
 
 def _turns(rows: Dissimilarities) -> list[int]:
@@ -302,8 +302,8 @@ class MedianLVQLogPosterior(LogPosterior):
         They are the same rows in every call.
         """
         n_obs = self.rows.n_obs
-        some = np.unique(np.linspace(0, n_obs - 1, min(n_obs, COMPARED)).astype(int))
-        columns = self.rows.values[some[:, None], self.exemplars(theta)]
+        row_indices = np.unique(np.linspace(0, n_obs - 1, min(n_obs, COMPARED)).astype(int))
+        columns = self.rows.values[row_indices[:, None], self.exemplars(theta)]
         return log_kernel(columns, self.width(theta))
 
     def constrained(
@@ -347,18 +347,18 @@ class ExemplarSweep(MarkovKernel):
         self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
     ) -> Float[np.ndarray, " coordinate"]:
         """Draw every exemplar, then the width."""
-        posterior, moved = self.posterior, theta.copy()
+        posterior, updated = self.posterior, theta.copy()
         exemplars, prior = posterior.exemplars(theta), posterior.prior
         rows, prototypes, width = posterior.rows, posterior.prototypes, posterior.width(theta)
         scorer = ConditionalLikelihood(rows, prototypes, width).scorer(exemplars)
         order = np.arange(exemplars.size)
         exemplars = scorer.sweep(exemplars, order, uniforms=rng.random(exemplars.size))
-        moved[: exemplars.size] = exemplars
+        updated[: exemplars.size] = exemplars
         if prior is not None:
             columns = rows.values[rows.labelled[:, None], exemplars].astype(np.float64, copy=False)
             log_density = partial(self._log_density, columns, prior)
-            moved[-1] = slice_step(log_density, float(theta[-1]), 2 * prior.spread, rng)
-        return moved
+            updated[-1] = slice_step(log_density, float(theta[-1]), 2 * prior.spread, rng)
+        return updated
 
     def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> Self | ExemplarSweep:
         """Sweeps of the posterior itself, which need nothing else from the draws."""

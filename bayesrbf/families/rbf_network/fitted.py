@@ -325,21 +325,21 @@ class FittedNetwork(FittedModel):
     ) -> Replicates:
         """Responses drawn for training rows that have one; of many rows and draws, some."""
         labelled = np.flatnonzero(rows.labels >= 0)
-        kept = labelled[evenly(labelled.size, MOST_DRAWN // REPLICATES)]
-        some, rng = rows.take(kept), np.random.default_rng(seed)
-        truth = self.responses.observed(some)
+        row_indices = labelled[evenly(labelled.size, MOST_DRAWN // REPLICATES)]
+        chosen, rng = rows.take(row_indices), np.random.default_rng(seed)
+        truth = self.responses.observed(chosen)
         if draws is None:
-            predictive = self.predictive(some, None)
+            predictive = self.predictive(chosen, None)
             drawn = np.stack([predictive.draw(rng) for _ in range(REPLICATES)])[None]
-            return Replicates(kept, drawn, truth)
+            return Replicates(row_indices, drawn, truth)
         every = -(-draws.theta.shape[1] // LEAST_TABLES)
 
         def drawn_under(theta: np.ndarray) -> np.ndarray:
             network = self.network_at(log_posterior, theta)
-            return self.predictive(some, [network]).draw(rng)
+            return self.predictive(chosen, [network]).draw(rng)
 
         drawn = np.apply_along_axis(drawn_under, 2, draws.theta[:, ::every])
-        return Replicates(kept, drawn, truth, every)
+        return Replicates(row_indices, drawn, truth, every)
 
     def log_posterior(self, rows: Observations) -> RBFNetworkLogPosterior:
         """The declared joint on rows."""
@@ -469,7 +469,7 @@ def fit_joint(
     if not np.isfinite(target.smooth(theta).value):
         return NetworkFit(start, np.full(1, -np.inf), Status.DEGENERATE, np.nan)
     weights = np.zeros(theta.size, dtype=bool)
-    weights[target.coefficient_places] = True
+    weights[target.coefficient_slice] = True
     found = maximise_in_halves(
         target.smooth,
         theta,
@@ -722,7 +722,7 @@ def read_responses(
             "y needs at least one response of positive weight; every one is NaN or has "
             "sample_weight 0."
         )
-    values, places = np.unique(numbers[usable], return_inverse=True)
+    values, positions = np.unique(numbers[usable], return_inverse=True)
     kinds = RESPONSES[response]
     if values[0] <= 0:
         if response == "log":
@@ -733,9 +733,9 @@ def read_responses(
             )
         kinds = RESPONSES["identity"]
     # From sorted distinct values, so that weight 2 is the row twice to the last bit.
-    mass = np.bincount(places, weights=weights[usable])
+    mass = np.bincount(positions, weights=weights[usable])
     codes = np.full(numbers.size, -1)
-    codes[usable] = places
+    codes[usable] = positions
     units = [table.standardisation(modelled(values, kind)[:, None], mass) for kind in kinds]
     return [NumberResponses(values, *of) for of in zip(units, kinds, strict=True)], codes
 

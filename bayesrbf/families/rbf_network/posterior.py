@@ -216,10 +216,10 @@ class _PenalisedLikelihood:
 
     def coordinates(self, layer: OutputLayer) -> np.ndarray:
         """Coordinates of a layer."""
-        parts = [layer.coefficients.reshape(-1), layer.intercepts]
+        blocks = [layer.coefficients.reshape(-1), layer.intercepts]
         if self.output.has_noise:
-            parts.append(np.array([np.log(layer.noise_precision)]))
-        return np.concatenate(parts)
+            blocks.append(np.array([np.log(layer.noise_precision)]))
+        return np.concatenate(blocks)
 
     def layer(self, theta: np.ndarray) -> OutputLayer:
         """The layer at given coordinates."""
@@ -406,11 +406,11 @@ class NetworkPoint:
         """
         by_coefficient = by_coefficient - prior.l2 * self.coefficients
         by_intercept = by_intercept - self.intercepts / prior.intercept_scale**2
-        parts = [by_coefficient.reshape(-1), by_intercept]
+        gradients = [by_coefficient.reshape(-1), by_intercept]
         if network.response != "classes":
             derivative = by_noise + prior.noise_slope(self.noise_precision)
-            parts.append(np.array([self.noise_precision * derivative]))
-        return parts
+            gradients.append(np.array([self.noise_precision * derivative]))
+        return gradients
 
 
 # New rows under an RBF network: features, linear outputs, log joints.
@@ -576,8 +576,8 @@ def mean_log_probabilities(
 def _blocks(observations: Observations, draws: int) -> Iterator[Observations]:
     """Rows in blocks whose completions are of limited size; at least one block."""
     n_columns = observations.real.shape[1] + observations.codes.shape[1]
-    for part in in_blocks(max(observations.n_obs, 1), draws * n_columns):
-        yield observations.take(part)
+    for block in in_blocks(max(observations.n_obs, 1), draws * n_columns):
+        yield observations.take(block)
 
 
 # Log posterior of an RBF network in the coordinates of its declared graph.
@@ -625,10 +625,10 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         return np.append(self.points.scales, np.ones(self.dimension - self.points.dimension))
 
     @cached_property
-    def coefficient_places(self) -> slice:
+    def coefficient_slice(self) -> slice:
         """Slice of the output weights among the coordinates."""
-        places = {v.name: place for v, place in coordinates.slices(self.variables)}
-        return places[names.COEFFICIENTS]
+        positions = {v.name: position for v, position in coordinates.slices(self.variables)}
+        return positions[names.COEFFICIENTS]
 
     def pack(  # type: ignore[override]
         self, parameters: RBFNetworkParameters
@@ -659,10 +659,10 @@ class RBFNetworkLogPosterior(MixtureOnRows):
 
         Component k of the result is component ``order[k]``.
         """
-        hidden, place = self.points.dimension, self.coefficient_places
-        moved = np.append(self.points.permute(theta[:hidden], order), theta[hidden:])
-        moved[place] = theta[place].reshape(-1, order.size)[:, order].reshape(-1)
-        return moved
+        hidden, coefficients = self.points.dimension, self.coefficient_slice
+        permuted = np.append(self.points.permute(theta[:hidden], order), theta[hidden:])
+        permuted[coefficients] = theta[coefficients].reshape(-1, order.size)[:, order].reshape(-1)
+        return permuted
 
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
@@ -674,10 +674,10 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         determinant of the transforms.
         """
         smooth = self.smooth(theta)
-        sizes = theta[self.coefficient_places]
+        sizes = theta[self.coefficient_slice]
         value = smooth.value - self.prior.l1 * float(np.abs(sizes).sum())
         gradient = smooth.gradient + smooth.by_size * np.sign(theta)
-        gradient[self.coefficient_places] -= self.prior.l1 * np.sign(sizes)
+        gradient[self.coefficient_slice] -= self.prior.l1 * np.sign(sizes)
         if jacobian:
             extra, extra_gradient = coordinates.log_jacobian(
                 self.variables, self.constrained(theta)
@@ -715,7 +715,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         )
         gradients = [self._mixture_gradient(point, joint, joint_gradient, counts), *by_output]
         by_size = np.zeros(self.dimension)
-        by_size[self.coefficient_places] = np.tile(link.by_size, self.network.n_outputs)
+        by_size[self.coefficient_slice] = np.tile(link.by_size, self.network.n_outputs)
         return Smooth(value, np.concatenate(gradients), by_size)
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
@@ -734,7 +734,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         """``log p(y_n | f(x_n))`` of every row at many points; 0 where the response is hidden."""
         points = (self._point(theta) for theta in thetas)
         joint = self._expectation.at
-        return np.stack([self._discriminate(one, joint(one.mixture))[0] for one in points])
+        return np.stack([self._discriminate(point, joint(point.mixture))[0] for point in points])
 
     def predictor(
         self,
@@ -796,9 +796,9 @@ class RBFNetworkLogPosterior(MixtureOnRows):
     ) -> np.ndarray:
         """Gradient in the mixture's coordinates, in the user's units."""
         result = self._prior.gradient(point.values, point.mixture, joint.statistics(joint_gradient))
-        for variable, place in coordinates.slices(self.variables):
+        for variable, positions in coordinates.slices(self.variables):
             if variable.name == names.WEIGHTS:
-                result[place] += coordinates.simplex_gradient(counts, point.mixture.weights)
+                result[positions] += coordinates.simplex_gradient(counts, point.mixture.weights)
         return result / self.points.scales
 
 
@@ -865,8 +865,8 @@ class StudentMixture:
     def log_density(self, values: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
         """Log density of given responses in nats, per unit of the response."""
         scales = self.scales[:, None]
-        each = student.logpdf((values - self.locations) / scales, self.df) - np.log(scales)
-        return logsumexp(each, axis=0) - np.log(len(each))
+        log_densities = student.logpdf((values - self.locations) / scales, self.df) - np.log(scales)
+        return logsumexp(log_densities, axis=0) - np.log(len(log_densities))
 
     def draw(self, rng: np.random.Generator) -> Float[np.ndarray, " obs"]:
         """One response of each row."""

@@ -241,13 +241,13 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         candidates, codes = read_responses(X, y, weights, self.response, owner)
         training = read_rows(reading, X, Labels(codes, weights), groups)
         distinct, _ = table.distinct(training.rows)
-        fits = [self._fit_rows(distinct, training, one, training.seed) for one in candidates]
+        fits = [self._fit_rows(distinct, training, kind, training.seed) for kind in candidates]
         (model, fit), choice = fits[0], ""
         if self.calibrate or len(fits) > 1:
             model, fit, choice = self._judged(fits, training)
         outcome = fit.status, Trace(fit.joint)
-        sentence = f"{fit.status.sentence} {choice}".rstrip()
-        self.fitted_ = self._ended(training, model, None, outcome, sentence)
+        message = f"{fit.status.sentence} {choice}".rstrip()
+        self.fitted_ = self._ended(training, model, None, outcome, message)
         return self
 
     def _check_arguments(self) -> None:

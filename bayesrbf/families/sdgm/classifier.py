@@ -304,8 +304,8 @@ class SDGMClassifier(Classifier):
     def _averaged_over(self) -> Prediction:
         """Kind of average of the predictions; draws are of one mode, because the graph has one."""
         self._rules["prediction"].check(self.prediction, f"{type(self).__name__}(prediction=...)")
-        one = self.prediction == "average" and self.inference != "map"
-        return "single-mode" if one else self.prediction
+        single_mode = self.prediction == "average" and self.inference != "map"
+        return "single-mode" if single_mode else self.prediction
 
     def set_params(self, **params: object) -> Self:
         """Set constructor arguments; ``prediction`` changes what a fit predicts from now on.

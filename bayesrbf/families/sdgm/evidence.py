@@ -25,10 +25,10 @@ from bayesrbf.families.sdgm.posterior import (
     curvature_product,
     expect,
     hidden_information,
-    places,
     standard_points,
     to_logits,
     weight_gradient,
+    weight_slices,
 )
 from bayesrbf.families.sdgm.records import (
     Basis,
@@ -90,20 +90,20 @@ class Whitened:
         self, coordinates: Float[np.ndarray, " coordinate"]
     ) -> Float[np.ndarray, " weight"]:
         """Weights ``A^-1/2 V c`` at given coordinates."""
-        parts = [
-            v @ coordinates[place]
-            for v, place in zip(self.directions, places(self.designs), strict=True)
+        by_component = [
+            v @ coordinates[slot]
+            for v, slot in zip(self.directions, weight_slices(self.designs), strict=True)
         ]
-        return self.deviations * np.concatenate([np.zeros(0), *parts])
+        return self.deviations * np.concatenate([np.zeros(0), *by_component])
 
     def coordinates(
         self, weights: Float[np.ndarray, " weight"]
     ) -> Float[np.ndarray, " coordinate"]:
         """Coordinates ``V' A^1/2 w`` of the part of given weights that the rows determine."""
         edges = np.cumsum([len(v) for v in self.directions])[:-1]
-        parts = np.split(weights / self.deviations, edges)
-        pairs = zip(self.directions, parts, strict=True)
-        return np.concatenate([np.zeros(0), *(v.T @ part for v, part in pairs)])
+        by_component = np.split(weights / self.deviations, edges)
+        pairs = zip(self.directions, by_component, strict=True)
+        return np.concatenate([np.zeros(0), *(v.T @ block for v, block in pairs)])
 
     def determined(self, inverses: list[Float[np.ndarray, "_ _"]]) -> Float[np.ndarray, " weight"]:
         """Share of every weight that the rows determine, between 0 and 1: MacKay's gamma.
@@ -111,11 +111,11 @@ class Whitened:
         It is 1 less the ratio of posterior to prior variance, from the posterior covariance of
         every component's c.
         """
-        parts = []
+        by_component = []
         for v, inverse in zip(self.directions, inverses, strict=True):
             known = np.eye(v.shape[1]) - inverse
-            parts.append(((v @ known) * v).sum(axis=1))
-        return np.clip(np.concatenate([np.zeros(0), *parts]), 0.0, 1.0)
+            by_component.append(((v @ known) * v).sum(axis=1))
+        return np.clip(np.concatenate([np.zeros(0), *by_component]), 0.0, 1.0)
 
     def covariance(
         self, inverse: Float[np.ndarray, "coordinate coordinate"]
@@ -127,8 +127,8 @@ class Whitened:
         n_weights = self.deviations.size
         v = np.zeros((n_weights, len(inverse)))
         row = 0
-        for direction, place in zip(self.directions, places(self.designs), strict=True):
-            v[row : row + len(direction), place] = direction
+        for direction, slot in zip(self.directions, weight_slices(self.designs), strict=True):
+            v[row : row + len(direction), slot] = direction
             row += len(direction)
         whitened = np.eye(n_weights) + v @ (inverse - np.eye(len(inverse))) @ v.T
         return self.deviations[:, None] * whitened * self.deviations
@@ -153,8 +153,8 @@ class State:
         deviations = self.precisions**-0.5
         designs, directions = [], []
         for k in range(self.component_class.size):
-            mine = self.component == k
-            used, scale = self.feature[mine], deviations[mine]
+            active = self.component == k
+            used, scale = self.feature[active], deviations[active]
             if used.size <= factored.left.shape[1]:  # no reduction: V is the identity
                 designs.append(factored.features[:, used] * scale)
                 directions.append(np.eye(used.size))
@@ -176,14 +176,14 @@ def without_superfluous(state: State) -> State:
         return state
     proportions = np.bincount(heirs, weights=state.proportions, minlength=dropped.size)
     renumbered = np.cumsum(~dropped) - 1
-    kept = ~dropped[state.component]
+    remaining = ~dropped[state.component]
     return State(
         state.component_class[~dropped],
         proportions[~dropped],
-        renumbered[state.component[kept]],
-        state.feature[kept],
-        state.coefficients[kept],
-        state.precisions[kept],
+        renumbered[state.component[remaining]],
+        state.feature[remaining],
+        state.coefficients[remaining],
+        state.precisions[remaining],
     )
 
 
@@ -278,11 +278,11 @@ def find_mode(
             likelihood = _taught_likelihood(expectation, logits)
         return likelihood - 0.5 * float(coordinates @ coordinates), expectation
 
-    here = start
-    value, expectation = evaluate(here)
+    current = start
+    value, expectation = evaluate(current)
     decrement = np.inf
     for _ in range(max_steps):
-        gradient = weight_gradient(designs, expectation.logit_gradient) - here
+        gradient = weight_gradient(designs, expectation.logit_gradient) - current
         if wide:
             step, exact = separate_step(designs, expectation, gradient), False
         else:
@@ -291,14 +291,14 @@ def find_mode(
         decrement = float(gradient @ step)
         if decrement <= tol:
             break
-        found = shorter_step(evaluate, here, step, value, decrement)
+        found = shorter_step(evaluate, current, step, value, decrement)
         if found is None:
             break
-        here, value, expectation = found
+        current, value, expectation = found
         # Newton's method converges quadratically: the next step would promise the square of this.
         if exact and decrement**2 <= tol:
             break
-    return Mode(here, expectation, value, decrement)
+    return Mode(current, expectation, value, decrement)
 
 
 def _taught(expectation: LabelExpectation, labels: Labels, teacher: np.ndarray) -> LabelExpectation:
@@ -373,15 +373,15 @@ def separate_step(
     designs: Designs, expectation: LabelExpectation, gradient: Float[np.ndarray, " coordinate"]
 ) -> Float[np.ndarray, " coordinate"]:
     """About Newton's step on the complete-data Hessian, which is never formed; it ascends."""
-    slots, shape = places(designs), (gradient.size, gradient.size)
+    slots, shape = weight_slices(designs), (gradient.size, gradient.size)
     roots = [
         cho_factor(block + np.eye(len(block)), lower=True)
         for block in component_curvatures(designs, expectation)
     ]
 
     def alone(vector: np.ndarray) -> np.ndarray:
-        parts = (cho_solve(root, vector[slot]) for root, slot in zip(roots, slots, strict=True))
-        return np.concatenate(list(parts))
+        solutions = (cho_solve(root, vector[slot]) for root, slot in zip(roots, slots, strict=True))
+        return np.concatenate(list(solutions))
 
     curvature = LinearOperator(
         shape, matvec=lambda v: v + curvature_product(designs, expectation, v), dtype=float
@@ -404,7 +404,7 @@ def spread_of_components(
         return [inverse for inverse, _ in pairs], sum(log for _, log in pairs)
     curvature = complete_curvature(designs, labels, expectation)
     inverse, log_determinant = inverse_curvature(curvature + np.eye(len(curvature)))
-    return [inverse[slot, slot] for slot in places(designs)], log_determinant
+    return [inverse[slot, slot] for slot in weight_slices(designs)], log_determinant
 
 
 def inverse_curvature(
@@ -579,10 +579,10 @@ def _update(
     precisions = np.maximum(precisions, LEAST_PRECISION)
     change = np.inf  # after pruning nothing has settled
     if active.all():
-        moves = np.abs(np.log(precisions / state.precisions))
-        change = float(moves.max(initial=0.0))
-        if settled and moves.size:
-            most = int(ranked(moves, TIED)[0])
+        changes = np.abs(np.log(precisions / state.precisions))
+        change = float(changes.max(initial=0.0))
+        if settled and changes.size:
+            most = int(ranked(changes, TIED)[0])
             precisions[most] = _best(state.precisions[most], determined[most], penalty[most])
             active[most] = precisions[most] < alpha_max
             change = change if active[most] else np.inf
@@ -661,7 +661,7 @@ def _finish(
         status=status,
         log_posterior=mode.log_posterior + log_prior,
         evidence=mode.log_posterior - 0.5 * log_determinant,
-        determined=whitened.determined([inverse[p, p] for p in places(whitened.designs)]),
+        determined=whitened.determined([inverse[p, p] for p in weight_slices(whitened.designs)]),
         n_indefinite=n_indefinite,
         completion_error=completion_error(labels, mode.expectation),
     )
@@ -754,14 +754,16 @@ def fit_sdgm(
     dual = basis.kernel is not None or phi.shape[1] > phi.shape[0]
     n_rows = rows.starts.size
     few = min(n_rows, RACE_ROWS)
-    some = np.arange(n_rows) if dual else np.linspace(0, n_rows - 1, few).round().astype(np.intp)
-    problem = _problem(rows, phi, some, dual)
+    row_indices = (
+        np.arange(n_rows) if dual else np.linspace(0, n_rows - 1, few).round().astype(np.intp)
+    )
+    problem = _problem(rows, phi, row_indices, dual)
     _check_size(problem, phi.shape[0], specification.n_components)
-    runs = _restarts(problem, observations.take(some), specification, rng, settings)
+    runs = _restarts(problem, observations.take(row_indices), specification, rng, settings)
     masses = log_masses(runs, settings.alpha_max)
     number = int(ranked(masses)[0])
     chosen, begun = runs[number], _begun_with(specification, number)
-    if some.size == n_rows:
+    if row_indices.size == n_rows:
         modes = probable_modes(problem, runs, masses)
     else:
         problem = _problem(rows, phi, np.arange(n_rows), dual)
@@ -784,18 +786,21 @@ def fit_sdgm(
 def _problem(
     rows: CompletedRows,
     phi: Float[np.ndarray, "point feature"],
-    some: Int[np.ndarray, " chosen"],
+    row_indices: Int[np.ndarray, " chosen"],
     dual: bool,
 ) -> EvidenceProblem:
     """Some of the rows, with their features factored."""
-    if some.size == rows.starts.size:
+    if row_indices.size == rows.starts.size:
         return EvidenceProblem(rows, factor_features(phi, reduce=dual))
-    points = np.isin(np.repeat(np.arange(rows.starts.size), rows.sizes), some)
-    sizes = rows.sizes[some]
-    part = CompletedRows(
-        rows.points[points], np.cumsum(sizes) - sizes, rows.allowed[some], rows.weights[some]
+    points = np.isin(np.repeat(np.arange(rows.starts.size), rows.sizes), row_indices)
+    sizes = rows.sizes[row_indices]
+    subset = CompletedRows(
+        rows.points[points],
+        np.cumsum(sizes) - sizes,
+        rows.allowed[row_indices],
+        rows.weights[row_indices],
     )
-    return EvidenceProblem(part, factor_features(phi[points], reduce=dual))
+    return EvidenceProblem(subset, factor_features(phi[points], reduce=dual))
 
 
 def _restarts(
@@ -885,11 +890,11 @@ def inherited_responsibilities(
     within = np.arange(found.n_components) - np.searchsorted(
         found.component_class, found.component_class
     )
-    places = np.searchsorted(classes, found.component_class) + within
+    components = np.searchsorted(classes, found.component_class) + within
     known = expect(problem.labels(found.component_class), logits).responsibilities
     allowed = problem.labels(classes).allowed
     responsibilities = (1 - OWN_RESPONSIBILITY) * allowed / allowed.sum(axis=1, keepdims=True)
-    responsibilities[:, places] += OWN_RESPONSIBILITY * known
+    responsibilities[:, components] += OWN_RESPONSIBILITY * known
     return responsibilities
 
 
@@ -934,16 +939,16 @@ def probable_modes(
     Of ends that are alike the one with the largest of the ``masses`` (see :func:`log_masses`) is
     kept; improbable modes are left out.
     """
-    kept: list[int] = []
+    distinct: list[int] = []
     seen: list[np.ndarray] = []
     for number in ranked(masses):
-        here = _probabilities(problem, runs[number].parameters)
-        if all(np.abs(here - other).max(initial=0.0) > ALIKE for other in seen):
-            kept.append(int(number))
-            seen.append(here)
-    probabilities = softmax(masses[kept])
+        predicted = _probabilities(problem, runs[number].parameters)
+        if all(np.abs(predicted - other).max(initial=0.0) > ALIKE for other in seen):
+            distinct.append(int(number))
+            seen.append(predicted)
+    probabilities = softmax(masses[distinct])
     probable = probabilities >= LEAST_PROBABILITY * probabilities[0]
-    parameters = tuple(runs[kept[i]].parameters for i in np.flatnonzero(probable))
+    parameters = tuple(runs[distinct[i]].parameters for i in np.flatnonzero(probable))
     return SDGMModes(parameters, probabilities[probable] / probabilities[probable].sum())
 
 

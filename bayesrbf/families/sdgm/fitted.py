@@ -69,13 +69,19 @@ def completions(
     of two, drawn from the companion. ``replicate`` numbers independent sets of draws. Points are
     the reals in the user's units, then the indicators of all levels. Labels are not used.
     """
-    units, structure, order = companion.units, companion.specification, companion.order
-    standard, how = replace(rows, real=units.forward(rows.real)), (companion.parameters, structure)
-    whole, starts = complete(standard, *how, draws=draws, replicate=replicate, order=order)
+    units, specification = companion.units, companion.specification
+    whole, starts = complete(
+        replace(rows, real=units.forward(rows.real)),
+        companion.parameters,
+        specification,
+        draws=draws,
+        replicate=replicate,
+        order=companion.order,
+    )
     # Observed cells keep their values to the last bit.
     seen = np.repeat(rows.real, np.diff(starts, append=whole.n_obs), axis=0)
     real = np.where(np.isnan(seen), units.backward(whole.real), seen)
-    return np.column_stack([real, one_hot(whole.codes, structure.levels)]), starts
+    return np.column_stack([real, one_hot(whole.codes, specification.levels)]), starts
 
 
 def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> CompletedRows:
@@ -160,8 +166,8 @@ def replicated_draws(modes: SDGMModes) -> Float[np.ndarray, "replicate draw plac
         order = np.random.default_rng(replicate).permutation(DRAWS)
         result[replicate, order, 0] = drawn.number
         for number, weights in enumerate(drawn.weights):
-            mine = order[drawn.number == number]
-            result[replicate, mine, 1 : 1 + weights.shape[1]] = weights
+            positions = order[drawn.number == number]
+            result[replicate, positions, 1 : 1 + weights.shape[1]] = weights
     return result
 
 
@@ -203,12 +209,12 @@ def _mean_over_modes(
     phi: Float[np.ndarray, "point feature"], drawn: WeightDraws, temperature: float
 ) -> Float[np.ndarray, "point label"]:
     """Class probabilities of points, averaged over draws of all modes."""
-    parts = [
+    sums = [
         len(weights) * mean_probabilities(phi, weights, mode, temperature)
         for mode, weights in zip(drawn.modes, drawn.weights, strict=True)
         if len(weights)
     ]
-    return np.sum(parts, axis=0) / drawn.number.size
+    return np.sum(sums, axis=0) / drawn.number.size
 
 
 def mean_probabilities(
@@ -228,14 +234,14 @@ def mean_probabilities(
     flat = dense.reshape(phi.shape[1], -1)
     starts = np.flatnonzero(np.diff(classes, prepend=-1))
     result = np.empty((len(phi), classes[-1] + 1))
-    for part in in_blocks(len(phi), flat.shape[1], cached=True):
-        logits = (phi[part] @ flat).reshape(-1, k, len(draws))
+    for block in in_blocks(len(phi), flat.shape[1], cached=True):
+        logits = (phi[block] @ flat).reshape(-1, k, len(draws))
         logits += np.log(parameters.proportions)[:, None]
         by_class = np.add.reduceat(log_sum_exp(logits, axis=1)[1], starts, axis=1)
         if temperature != 1:
             by_class **= temperature
             by_class /= by_class.sum(axis=1, keepdims=True)
-        result[part] = by_class.mean(axis=2)
+        result[block] = by_class.mean(axis=2)
     return result
 
 
@@ -442,7 +448,7 @@ class FittedSDGM(FittedModel):
         ]
 
         def prepare(rows: Observations) -> Predictor:
-            predictors = [self.predictor(one, rows, temperature) for one in log_posteriors]
+            predictors = [self.predictor(target, rows, temperature) for target in log_posteriors]
 
             def predicted(theta: np.ndarray) -> ClassPrediction:
                 number = int(theta[0])
@@ -501,8 +507,8 @@ class FittedSDGM(FittedModel):
         yield self.component_class[-1] + 1 == n_classes, "components of all classes"
         sets = self.sets
         yield sets.shape[1] == n_classes and bool(sets.any(axis=1).all()), "sets of its classes"
-        own = sets.shape[0] >= n_classes and bool(sets[:n_classes].diagonal().all())
-        yield own, "a set of every class"
+        has_singletons = sets.shape[0] >= n_classes and bool(sets[:n_classes].diagonal().all())
+        yield has_singletons, "a set of every class"
 
 
 def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes) -> list[str]:
@@ -569,16 +575,16 @@ def fit_rows_sdgm(
     classes: what is found does not depend on the order in which they are given. The component
     without weights is the last one of the last class in that order.
     """
-    given, given_sets = MixtureSpecification(rows.real.shape[1], levels, component_class), sets
     order, codes_order = _canonical_orders(rows, sets, columns=not callable(solver.kernel))
-    specification, rows = given.reordered(order), rows.reordered(codes_order)
-    sets = sets[codes_order.classes][:, order.classes]
+    specification = MixtureSpecification(rows.real.shape[1], levels, component_class)
+    specification, rows = specification.reordered(order), rows.reordered(codes_order)
+    canonical_sets = sets[codes_order.classes][:, order.classes]
     companion = _fit_companion(rows, specification.levels, solver)
     units = _point_units(companion, rows, shrink=solver.kernel is not None)
-    rows = rows.take(informative(rows, sets))
-    completed = labelled(companion, rows, sets)
+    rows = rows.take(informative(rows, canonical_sets))
+    completed = labelled(companion, rows, canonical_sets)
     basis = full_basis(specification, units, completed, solver.kernel)
-    codes = np.where(rows.labels < sets.shape[1], rows.labels, -1)
+    codes = np.where(rows.labels < canonical_sets.shape[1], rows.labels, -1)
     fit = fit_sdgm(
         completed,
         replace(companion.standardise(rows), labels=codes),
@@ -589,11 +595,11 @@ def fit_rows_sdgm(
         settings=solver.settings,
     )
     modes, features = _sparse(fit.modes)
-    places = order.inverse.coordinates(specification.levels)
-    basis = basis.take(features).reordered(places)
+    positions = order.inverse.coordinates(specification.levels)
+    basis = basis.take(features).reordered(positions)
     if solver.kernel is None:  # products are numbered by the columns that they are of
         features = numbers_of(
-            cast(QuadraticBasis, basis), quadratic_basis(given.n_features, given.levels)
+            cast(QuadraticBasis, basis), quadratic_basis(specification.n_features, levels)
         )
     fitted = FittedSDGM(
         SDGMModes(
@@ -601,9 +607,9 @@ def fit_rows_sdgm(
         ),
         basis,
         features,
-        Standardisation(units.location[places], units.scale[places]),
+        Standardisation(units.location[positions], units.scale[positions]),
         companion.reordered(order.inverse.of_one_class),
-        given_sets,
+        sets,
         component_class,
         solver.precision_prior,
         solver.prediction,

@@ -136,12 +136,12 @@ def to_logits(
 ) -> Float[np.ndarray, "point component"]:
     """Logits of all points, ``log pi_k + X_k w_k``."""
     logits = np.empty((designs[0].shape[0], len(designs)))
-    for k, (design, place) in enumerate(zip(designs, places(designs), strict=True)):
-        logits[:, k] = design @ coefficients[place] + log_proportions[k]
+    for k, (design, slot) in enumerate(zip(designs, weight_slices(designs), strict=True)):
+        logits[:, k] = design @ coefficients[slot] + log_proportions[k]
     return logits
 
 
-def places(designs: Designs) -> tuple[slice, ...]:
+def weight_slices(designs: Designs) -> tuple[slice, ...]:
     """Slice of each component's weights in the vector of all."""
     return tuple(coordinates.places([design.shape[1] for design in designs]))
 
@@ -182,7 +182,7 @@ def component_curvatures(
     p = expectation.probabilities
     roots = np.sqrt(expectation.weights[:, None] * p * (1 - p))
     scaled = (design * roots[:, k, None] for k, design in enumerate(designs))
-    return [part.T @ part for part in scaled]
+    return [block.T @ block for block in scaled]
 
 
 def curvature_product(
@@ -190,9 +190,9 @@ def curvature_product(
 ) -> Float[np.ndarray, " weight"]:
     """The complete-data curvature times a vector of weights, without forming the matrix."""
     p = expectation.probabilities
-    moves = to_logits(designs, vector, np.zeros(len(designs)))
+    logits = to_logits(designs, vector, np.zeros(len(designs)))
     # (diag p - p p') z is p times z less its mean under p.
-    centred = moves - (p * moves).sum(axis=1, keepdims=True)
+    centred = logits - (p * logits).sum(axis=1, keepdims=True)
     return weight_gradient(designs, expectation.weights[:, None] * p * centred)
 
 
@@ -225,7 +225,7 @@ def _spread(
     designs: Designs, labels: Labels, expectation: LabelExpectation, probabilities: np.ndarray
 ) -> Float[np.ndarray, "weight weight"]:
     """``sum t (diag q - q q')`` between features, for probabilities q of the components."""
-    slots = places(designs)
+    slots = weight_slices(designs)
     total = np.zeros((slots[-1].stop, slots[-1].stop))
     for rows in _blocks(designs, labels, np.ones(labels.starts.size, dtype=bool)):
         points = _points(labels, rows)
@@ -253,11 +253,11 @@ def _blocks(designs: Designs, labels: Labels, chosen: Bool[np.ndarray, " row"]) 
     """Chosen rows in blocks of limited size."""
     rows = np.flatnonzero(chosen)
     points_before = np.cumsum(labels.sizes[rows])
-    most = max(1, BLOCK_NUMBERS // max(1, places(designs)[-1].stop))
+    most = max(1, BLOCK_NUMBERS // max(1, weight_slices(designs)[-1].stop))
     if rows.size == 0 or points_before[-1] <= most:
         return [rows] if rows.size else []
     cuts = np.searchsorted(points_before, np.arange(most, points_before[-1], most))
-    return [part for part in np.split(rows, cuts) if part.size]
+    return [block for block in np.split(rows, cuts) if block.size]
 
 
 def _points(labels: Labels, rows: np.ndarray) -> slice | np.ndarray:
@@ -309,9 +309,9 @@ def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
     column = np.concatenate([np.arange(n_reals), categorical]).astype(np.intp)
     multiplied = column.size if has_all_products(n_reals, levels) else n_reals
     first, second = np.triu_indices(multiplied)
-    kept = (column[first] != column[second]) | ((first == second) & (first < n_reals))
+    included = (column[first] != column[second]) | ((first == second) & (first < n_reals))
     linear = np.column_stack([np.full(column.size, -1), np.arange(column.size)])
-    products = np.column_stack([first[kept], second[kept]])
+    products = np.column_stack([first[included], second[included]])
     return QuadraticBasis(np.concatenate([[[-1, -1]], linear, products]).astype(np.intp))
 
 
@@ -334,14 +334,14 @@ def standard_points(
         return np.clip(units.forward(points), -FARTHEST, FARTHEST)
 
 
-def numbers_of(some: QuadraticBasis, basis: QuadraticBasis) -> Int[np.ndarray, " feature"]:
+def numbers_of(subset: QuadraticBasis, basis: QuadraticBasis) -> Int[np.ndarray, " feature"]:
     """Numbers of some features in a basis that has them.
 
     >>> numbers_of(QuadraticBasis(np.array([[-1, 1], [0, 1]])), quadratic_basis(2, ())).tolist()
     [2, 4]
     """
-    place = {tuple(pair): number for number, pair in enumerate(basis.factors.tolist())}
-    return np.array([place[tuple(pair)] for pair in some.factors.tolist()], dtype=np.intp)
+    number_of = {tuple(pair): number for number, pair in enumerate(basis.factors.tolist())}
+    return np.array([number_of[tuple(pair)] for pair in subset.factors.tolist()], dtype=np.intp)
 
 
 # The prior of the weights: precisions as constants, or learned with them.
@@ -700,11 +700,11 @@ class SDGMLogPosterior(LogPosterior):
     ) -> Float[np.ndarray, " coordinate"]:
         """Reorder components within their classes: component k of the result is ``order[k]``."""
         members = [np.flatnonzero(self.specification.component == k) for k in order]
-        moved = np.concatenate(members)
+        weight_order = np.concatenate(members)
         result = theta.copy()
-        for variable, place in coordinates.slices(self.variables):
+        for variable, positions in coordinates.slices(self.variables):
             if variable.dims:
-                result[place] = theta[place][moved]
+                result[positions] = theta[positions][weight_order]
         return result
 
     def _features(self, points: np.ndarray) -> Designs:

@@ -62,8 +62,8 @@ class QuadraticBasis:
 
     def reordered(self, coordinates: Int[np.ndarray, " coordinate"]) -> QuadraticBasis:
         """The features of points whose coordinate i is the old coordinate ``coordinates[i]``."""
-        places = np.append(np.argsort(coordinates), -1)
-        return QuadraticBasis(np.sort(places[self.factors], axis=1))
+        inverse = np.append(np.argsort(coordinates), -1)
+        return QuadraticBasis(np.sort(inverse[self.factors], axis=1))
 
     def named(self, coordinates: Sequence[str]) -> list[str]:
         """Names of the features: products of coordinates."""
