@@ -40,12 +40,12 @@ FARTHEST: Final = 12.0
 """Quantiles lie within so many standard deviations of some component."""
 
 LEAST_PLACE_WEIGHT: Final = 1e-4
-"""Least weight of a place that stands for a cell."""
+"""Smallest weight of a quadrature point of a missing cell; lighter points are dropped."""
 
 
 @dataclass(frozen=True)
 class CellLaw:
-    """The law of the cells of a row given others: a mixture in its own units."""
+    """Mixture that predicts cells of a row from its other cells, in standard units."""
 
     parameters: MixtureParameters
     specification: MixtureSpecification
@@ -60,7 +60,7 @@ class CellLaw:
     """Probability of the central intervals; None: there are none, which is quicker."""
 
     def log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
-        """Log joint of rows and components; -inf for those that are not of the row's class."""
+        """``log p(x_o, k)`` in nats; -inf under components of other classes than the label's."""
         prepared = prepare(rows, self.specification)
         has_label = rows.labels >= 0
         classes = np.asarray(self.specification.component_class)
@@ -143,11 +143,11 @@ class RealLaws:
     def points(
         self, features: range
     ) -> tuple[Float[np.ndarray, "row point real"], Float[np.ndarray, "row point"]]:
-        """Places that stand for the cells of a column, in the user's units, and their weights.
+        """Points and weights of a discrete law of a column's cells, in the user's units.
 
-        They are the nodes of every component's quadrature and the atoms. Places that weigh less
-        than ``LEAST_PLACE_WEIGHT`` weigh nothing. Where a column has several reals, nodes lie along
-        one of them after the other, so far out that the variances are those of the law.
+        The points are the quadrature nodes of every component and the point masses. Weights below
+        ``LEAST_PLACE_WEIGHT`` become 0. Where a column has several reals, nodes lie along one axis
+        after the other, at distances that keep the variances.
         """
         nodes, masses = QUADRATURE
         n_rows, n_axes = len(self.means), len(features)
@@ -177,7 +177,7 @@ class RealLaws:
     def _moment(
         self, order: int, centre: Float[np.ndarray, "row feature"]
     ) -> Float[np.ndarray, "row feature"]:
-        """Moments about a centre, both in the user's units."""
+        """``E[(x - centre)^order]`` of every cell, in the user's units."""
         # Maps bend the units, so a moment in the user's units is a quadrature, not a formula.
         nodes, masses = QUADRATURE if self.law.is_smooth else EVEN_QUADRATURE
         total = self._mean_of(order, centre, self.sds[..., None], nodes[:, None], masses)
@@ -200,7 +200,7 @@ class RealLaws:
         nodes: Float[np.ndarray, "node axis"],
         masses: Float[np.ndarray, " node"],
     ) -> Float[np.ndarray, "row feature"]:
-        """Moments by nodes along axes, that every real follows by its row of the roots."""
+        """``E[(x - centre)^order]`` by quadrature at ``means + roots @ node``, no point masses."""
         total = np.zeros_like(centre)
         for block in in_blocks(len(nodes), self.means.size):
             cells = self.means + np.moveaxis(roots @ nodes[block].T, -1, 0)
@@ -210,7 +210,7 @@ class RealLaws:
 
     @cached_property
     def _atoms(self) -> list[tuple[ColumnAtoms, Float[np.ndarray, "row atom"]]]:
-        """Atoms and their probabilities."""
+        """Point masses of every column with atoms, and their probabilities."""
         masses = []
         for atoms in self.law.atoms:
             theta = self.law.parameters.category_probabilities[atoms.category]
@@ -220,7 +220,7 @@ class RealLaws:
 
     @cached_property
     def _log_free(self) -> Float[np.ndarray, "row component feature"]:
-        """Log probabilities of the components and of no atom."""
+        """``log p(k, no point mass)`` of every cell."""
         log_free = np.broadcast_to(self.log_shares, self.means.shape).copy()
         for atoms in self.law.atoms:
             theta = self.law.parameters.category_probabilities[atoms.category]
@@ -229,7 +229,7 @@ class RealLaws:
 
     @cached_property
     def _free(self) -> Float[np.ndarray, "row component feature"]:
-        """Probabilities of the components and of no atom."""
+        """``p(k, no point mass)`` of every cell."""
         return np.exp(self._log_free)
 
 
@@ -238,7 +238,7 @@ def level_tails(
     theta: Float[np.ndarray, "component level"],
     cell: Int[np.ndarray, " row"],
 ) -> tuple[Float[np.ndarray, " row"], Int[np.ndarray, " row"]]:
-    """Log tail of cells of a categorical column, and its most probable level."""
+    """Log probability of levels at most as probable as the cell, and the most probable level."""
     levels = logsumexp(log_shares[:, :, None] + np.log(theta), axis=1)
     log_p = levels[np.arange(cell.size), cell]
     # Levels that are equally probable but for rounding must all count, whichever was observed.
@@ -266,16 +266,16 @@ LOOKS: Final = 2
 
 @dataclass(frozen=True)
 class JudgedCells:
-    """Every observed cell beside what the rest of its row suggests; NaN where missing."""
+    """Leave-one-cell-out prediction of every observed cell; NaN where the cell is missing."""
 
     log_tail: Float[np.ndarray, "obs feature"]
     """``log 2 min(P(X <= x), P(X >= x))`` at the cell x, given the rest of the row; at most 0."""
     expected: Float[np.ndarray, "obs feature"]
-    """Mean of that distribution, in the user's units."""
+    """``E[X | rest of the row]`` in the user's units."""
     lower: Float[np.ndarray, "obs feature"]
-    """Lower end of its central interval, in the user's units; NaN where none was asked for."""
+    """Lower end of the central prediction interval, in the user's units; NaN without ``prob``."""
     upper: Float[np.ndarray, "obs feature"]
-    """Upper end."""
+    """Upper end of the central prediction interval."""
     level_log_tail: Float[np.ndarray, "obs categorical"]
     """Log probability of all levels at most as probable as the observed one."""
     level_expected: Int[np.ndarray, "obs categorical"]
@@ -303,7 +303,7 @@ class JudgedCells:
 
 
 def judge_cells(rows: Observations, law: CellLaw) -> JudgedCells:
-    """Judge every cell by the rest of its row, without cells there that look wrong themselves.
+    """Leave-one-cell-out predictions of all cells, outlying cells of the row left out.
 
     An error spoils the verdict on its neighbours. So a row with odd cells is judged again without
     them: these cells, too, by what is left.
@@ -325,7 +325,7 @@ def without(
     levels: Bool[np.ndarray, "obs categorical"],
     atoms: Sequence[ColumnAtoms] = (),
 ) -> Observations:
-    """Rows less some of their cells; with a real cell goes what is said of its atoms."""
+    """Rows with the marked cells set to missing, codes of point masses included."""
     levels = levels.copy()
     for column in atoms:
         levels[:, column.category] |= reals[:, column.feature]
@@ -335,7 +335,7 @@ def without(
 
 
 def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
-    """Judge every observed cell by the rest of its row, and by its label where there is one.
+    """Leave-one-cell-out prediction of every observed cell, given the label where there is one.
 
     Rows are in the units of the law. The category of a column's atoms is judged with the real
     column, and is no cell of its own.
@@ -374,7 +374,7 @@ def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
 
 
 def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> JudgedCells:
-    """Judge the cells of rows that are missing from their rest, by all that the rest has."""
+    """Predictions of the cells that ``rows`` has and ``rest`` lacks, given ``rest``."""
     log_shares = log_softmax(law.log_joint(rest), axis=1)
     z, theta = rows.real.copy(), law.parameters.category_probabilities
     for atoms in law.atoms:
@@ -410,7 +410,7 @@ def missing_reals(
     log_shares: Float[np.ndarray, "obs component"],
     law: CellLaw,
 ) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
-    """Laws of the missing reals, some rows at a time; those of other cells mean nothing."""
+    """Row indices and laws of the missing reals by block; laws of observed cells are unused."""
     for block in laws_of(law.specification).reals.conditionals(real, law.parameters):
         hole = np.isnan(real[block.rows])
         # The law of an observed cell is not read; its variance is 0, and 1 divides safely.
@@ -442,7 +442,7 @@ def _reals(
     log_joint: Float[np.ndarray, "obs component"],
     law: CellLaw,
 ) -> list[np.ndarray]:
-    """Log tail, mean and interval of every real cell given the rest, block by block."""
+    """Log tails, means and interval ends of all real cells, each given the rest of its row."""
     n_features, plain = law.specification.n_features, replace(law, atoms=(), together=())
     results = [np.full_like(real, np.nan) for _ in range(4)]
     if n_features == 0:
@@ -469,7 +469,7 @@ def _levels(
     log_joint: Float[np.ndarray, "obs component"],
     parameters: MixtureParameters,
 ) -> tuple[Float[np.ndarray, "obs categorical"], Int[np.ndarray, "obs categorical"]]:
-    """Log tail and most probable level of every category given the rest."""
+    """Log tails and most probable levels of all categorical cells given the rest of the row."""
     log_tail, expected = np.full(codes.shape, np.nan), np.full(codes.shape, -1)
     for column, theta in enumerate(parameters.category_probabilities):
         present = np.flatnonzero(codes[:, column] >= 0)
@@ -492,7 +492,7 @@ def _levels(
 
 @dataclass(frozen=True)
 class ConditionalLaw:
-    """Laws of the missing cells of rows, in the units of a law that they are given in."""
+    """``p(x_m | x_o)`` of every row, averaged over points of the parameters, in standard units."""
 
     rows: Observations
     law: CellLaw
@@ -501,14 +501,14 @@ class ConditionalLaw:
 
     @cached_property
     def log_shares(self) -> Float[np.ndarray, "obs component"]:
-        """Log responsibilities of all components given the observed cells."""
+        """``log p_s(k | x_o) / S`` of every component k at every point s, point by point."""
         log_joint = self._by_point(self.rows)
         shares = log_softmax(log_joint, axis=2) - np.log(self.n_points)
         return shares.reshape(len(shares), -1)
 
     @cached_property
     def shares(self) -> Float[np.ndarray, "obs component"]:
-        """Responsibilities of all components given the observed cells."""
+        """``p_s(k | x_o) / S`` of every component k at every point s, point by point."""
         return np.exp(self.log_shares)
 
     def mean(self) -> Float[np.ndarray, "obs feature"]:
@@ -530,8 +530,8 @@ class ConditionalLaw:
     def log_density(self, whole: Observations) -> Float[np.ndarray, " obs"]:
         """Log density of cells, ``log p(x_o, x_m) - log p(x_o)``, in the units of the law.
 
-        The rows given are those here, with missing cells filled; those that still are missing are
-        summed out.
+        ``whole`` are these rows with missing cells filled; cells that are still missing are
+        integrated out.
         """
         log_whole = logsumexp(self._by_point(whole), axis=2)
         log_given = logsumexp(self._by_point(self.rows), axis=2)
@@ -541,18 +541,18 @@ class ConditionalLaw:
         return log_density - np.log(self.n_points)
 
     def _by_point(self, rows: Observations) -> Float[np.ndarray, "obs point component"]:
-        """Log joint of rows and components, apart for every point."""
+        """``log p_s(x, k)`` of every row, point s and component k, labels ignored."""
         log_joint = self.law.log_joint(rows.unlabelled())
         return log_joint.reshape(rows.n_obs, self.n_points, -1)
 
     def reals(self) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
-        """Laws of the missing reals, some rows at a time; those of other cells mean nothing."""
+        """Row indices and laws of the missing reals by block; laws of observed cells are unused."""
         yield from missing_reals(self.rows.real, self.log_shares, self.law)
 
     def _of_reals(
         self, of: Callable[[RealLaws], Float[np.ndarray, "row feature"]]
     ) -> Float[np.ndarray, "obs feature"]:
-        """A figure of the missing reals."""
+        """A statistic of the law of every missing real; NaN at other cells."""
         real = self.rows.real
         figures = np.full_like(real, np.nan)
         for rows, laws in self.reals():
@@ -609,7 +609,7 @@ def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None
 def _numbers(
     mixture: FittedMixture, columns: Columns, standard: Float[np.ndarray, "*row feature"]
 ) -> Float[np.ndarray, "*row feature"]:
-    """Reals in standard units as numbers of the table; those of an angle as its cosine and sine."""
+    """Numbers of the table from reals in standard units; an angle as its cosine and sine."""
     numbers = columns.decoded(mixture.in_users_units(standard))
     for kind, features in zip(columns.kinds, columns.features, strict=True):
         if len(features) > 1:
@@ -648,7 +648,7 @@ def levels_of(
 def _shares_of_levels(
     law: ConditionalLaw, mixture: FittedMixture, columns: Columns, position: int
 ) -> Float[np.ndarray, "obs level"]:
-    """Probabilities of the levels of an order: of the reals that are nearest to each."""
+    """Probability of every level of an ordinal column: the mass of the reals nearest to it."""
     kind, (feature,) = columns.kinds[position], columns.features[position]
     n_levels = len(kind.levels)
     ends = kind.encode(np.arange(n_levels - 1) + 0.5)[:, 0]
@@ -695,7 +695,7 @@ def drawn(
 
 
 def _fill(rows: Observations, real: np.ndarray, codes: np.ndarray) -> Cells:
-    """Keep observed cells, and take the others from completed rows."""
+    """Observed cells of ``rows``, with missing cells from the completed ones."""
     return (
         np.where(np.isnan(rows.real), real, rows.real),
         np.where(rows.codes < 0, codes, rows.codes),
@@ -807,7 +807,7 @@ def novelty(
 
 
 def _log_tails(values: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Log normal tails of numbers and of those that give the mean and the standard deviation."""
+    """Log normal tails of values and of ``reference``, standardised by the reference's moments."""
     centre, spread = float(reference.mean()), float(reference.std())
     spread = spread if spread > ROUNDING_OF_STATISTIC else 1.0  # of rows without a cell, say
     return log_ndtr((values - centre) / spread), log_ndtr((reference - centre) / spread)
@@ -844,7 +844,7 @@ def _cells_alone(rows: Observations, law: CellLaw) -> Float[np.ndarray, "obs cel
 def _with_holes(
     rows: Observations, patterns: Bool[np.ndarray, "pattern cell"], n_features: int
 ) -> Observations:
-    """All rows under every pattern of observed cells, pattern by pattern."""
+    """Every row under every pattern of observed cells, pattern by pattern."""
     shown = np.repeat(patterns, rows.n_obs, axis=0)
     real, codes = np.tile(rows.real, (len(patterns), 1)), np.tile(rows.codes, (len(patterns), 1))
     n = len(shown)

@@ -45,20 +45,20 @@ PLAIN_STEPS = 10
 
 @dataclass(frozen=True)
 class Step:
-    """One evaluation: the log posterior at a point, and EM's next point."""
+    """Log posterior at a point in nats, and the EM update from there."""
 
     log_posterior: float  # Without Jacobian, in nats.
     maximise: Callable[[], MixtureParameters]
 
     @cached_property
     def following(self) -> MixtureParameters:
-        """EM's next point; nobody asks for that of a point that is turned down."""
+        """The EM update; a rejected candidate never needs one."""
         return self.maximise()
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A model as an ascent sees it; points are extrapolated in the coordinates of ``pack``."""
+    """EM step of a model, and the unconstrained coordinates in which steps are extrapolated."""
 
     step: Callable[[MixtureParameters], Step]
     pack: Callable[[MixtureParameters], np.ndarray]
@@ -67,7 +67,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Ascent:
-    """One run: the best point whose log posterior is known, the trace there, and the end."""
+    """Best evaluated point of one EM run, with the trace of log posteriors and the end status."""
 
     parameters: MixtureParameters
     trace: Trace
@@ -116,9 +116,10 @@ def ascend(
 def _extrapolated(
     problem: Problem, before: np.ndarray, current: MixtureParameters, step: Step
 ) -> tuple[MixtureParameters, Step, np.ndarray]:
-    """Squared extrapolation through three EM points, kept only where it is higher.
+    """SQUAREM extrapolation through three EM points, accepted if the log posterior rises.
 
-    The first point is given by its coordinates; those of the last come back.
+    ``before`` has the coordinates of the first point. The result has the point, its step and its
+    coordinates.
     """
     points = [before, problem.pack(current), problem.pack(step.following)]
     unmoved = current, step, points[1]
@@ -185,7 +186,7 @@ def starting_point(
 
 
 def _sampled(observations: Observations, n_classes: int, rng: np.random.Generator) -> Observations:
-    """All labelled rows of small classes, and random ones of large ones, which weigh as all do."""
+    """Rows of every class, large classes subsampled and reweighted to their total weight."""
     if observations.n_obs <= MOST_START_ROWS:
         return observations
     chosen, weights = [], []
@@ -227,7 +228,7 @@ def _memberships(
 def _plus_plus(
     points: np.ndarray, weights: np.ndarray, size: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "cluster coordinate"]:
-    """Centres drawn by squared distance to those already drawn."""
+    """k-means++ centres: drawn in proportion to the squared distance to the earlier centres."""
     chosen = [_draw(weights, rng)]
     distances = ((points - points[chosen[0]]) ** 2).sum(axis=1)
     for _ in range(size - 1):
@@ -239,7 +240,7 @@ def _plus_plus(
 
 
 def _draw(mass: np.ndarray, rng: np.random.Generator) -> int:
-    """One index drawn in proportion to mass, from one uniform number."""
+    """Index drawn in proportion to ``mass``, from one uniform number."""
     cumulative = np.cumsum(mass / mass.max())
     return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
 
@@ -337,7 +338,7 @@ def begin_fit(
     n_init: int,
     start: MixtureParameters | None = None,
 ) -> BegunFit:
-    """Draw the starts of a fit, or take the one that is given, and prepare its rows for EM."""
+    """Starting points of a fit, drawn or ``start``, and the rows prepared for EM."""
     known = specification, hyperparameters
     with one_blas_thread():
         if start is None:

@@ -119,7 +119,7 @@ LOWEST = -1e300
 
 
 class ComponentsAt:
-    """Components at one point in standard units. What all blocks need of them is computed once."""
+    """Components at one point in standard units, with cached quantities for all blocks."""
 
     def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
         self.means = parameters.means
@@ -153,7 +153,7 @@ class ComponentsAt:
     def _forms(
         self,
     ) -> tuple[Float[np.ndarray, "component product"], Bool[np.ndarray, " component"]]:
-        """All components with their log weights as quadratic forms, and which the forms serve."""
+        """``log w_k p(x | k)`` as quadratic forms, and a mask of the components they suit."""
         forms = quadratic_forms(FullComponents(self.means, self.factors))
         served = exact(forms)
         forms[:, -1] += self._log_weights  # the last product is 1
@@ -162,7 +162,7 @@ class ComponentsAt:
 
 @dataclass
 class _Sums:
-    """Running sums of the statistics; every block is added in place."""
+    """Running sums of the expected sufficient statistics, updated in place block by block."""
 
     counts: np.ndarray
     first: np.ndarray
@@ -176,7 +176,7 @@ class _Sums:
         return cls(np.zeros(k), *moments, np.zeros((k, sum(laws.levels.levels))))
 
     def add(self, block: Block, moments: Moments | QuadraticMoments, weights: np.ndarray) -> None:
-        """Add a block's moments under weights of its rows; products are centred last."""
+        """Add moments of a block, weighted by (component, row); products stay uncentred."""
         at = block.components
         if self.categories.shape[1]:
             self.categories[at] += weights @ block.one_hot
@@ -195,7 +195,7 @@ class _Sums:
         log_likelihood: float,
         pointwise: np.ndarray,
     ) -> Statistics:
-        """The sums, those of products turned into moments about the means."""
+        """The sums as statistics, products of cells converted to moments about ``means``."""
         if self.products is not None:
             first, second = centred_moments(self.products, means)
             self.counts += self.products[:, -1]  # the last product is 1
@@ -216,7 +216,7 @@ class ArrayExpectation:
         self._every = slice(0, specification.n_components)
 
     def for_many(self) -> ArrayExpectation | CompiledExpectation:
-        """These rows in compiled kernels, if there are any rows."""
+        """The E-step over the same rows in compiled kernels; itself without rows."""
         if self._observations.n_obs == 0:
             return self
         from bayesrbf.mixture.compiled_expectation import CompiledExpectation
@@ -266,7 +266,7 @@ class ArrayExpectation:
         moments_by_block: list[Moments | QuadraticMoments],
         gradients: Float[np.ndarray, "obs component"],
     ) -> Statistics:
-        """Sums over the rows with gradients in the place of weighted responsibilities."""
+        """Statistics with ``G = dJ / d log_joint`` in place of weighted responsibilities."""
         sums = _Sums.zeros(self._laws)
         for index, block in enumerate(self._to_centre):
             moments = moments_by_block[index] if moments_by_block else point.moments(block)
@@ -287,13 +287,13 @@ class ArrayExpectation:
 
     @cached_property
     def _all_rows(self) -> list[Block]:
-        """All rows under all components."""
+        """Blocks of all rows under all components."""
         rows = np.arange(self._observations.n_obs)
         return cut(self._observations, self._specification, rows, self._every)
 
     @cached_property
     def _to_centre(self) -> list[Block]:
-        """All rows under all components, without products of cells, whose sums may cancel."""
+        """Blocks of all rows without products of cells: under signed weights they may cancel."""
         table, rows = self._observations, np.arange(self._observations.n_obs)
         return cut(table, self._specification, rows, self._every, by_products=False)
 
@@ -336,7 +336,7 @@ class Expectation(Sums, Protocol):
         ...
 
     def for_many(self) -> Expectation:
-        """These rows, prepared for so many E-steps that loading compiled code pays."""
+        """The same rows prepared for many E-steps, where loading compiled code pays."""
         ...
 
 
@@ -357,7 +357,7 @@ class BlockExpectation:
 
 
 def _sums(rows: Sums, parameters: MixtureParameters) -> Statistics:
-    """Statistics of a block, without what has a number a row."""
+    """Statistics of a block, ``pointwise`` dropped."""
     with one_blas_thread():
         return replace(rows.statistics(parameters), pointwise=np.zeros(0))
 
@@ -373,7 +373,7 @@ def prepare(observations: Observations, specification: MixtureSpecification) -> 
 def preparation(
     observations: Observations, specification: MixtureSpecification
 ) -> Callable[[Observations, MixtureSpecification], Expectation]:
-    """The way to prepare such rows.
+    """Class of the E-step for a table of this size and missingness.
 
     Small tables stay in NumPy, which needs no compiled code to be loaded. Large ones, and full
     covariances with missing cells, use the compiled kernels.

@@ -73,7 +73,7 @@ class FittedMixture(FittedModel):
     def at_prevalence(
         self, parameters: MixtureParameters, log_ratio: Float[np.ndarray, " label"]
     ) -> MixtureParameters:
-        """Parameters whose class probabilities are moved to other class shares."""
+        """Parameters with class probabilities ``pi_c exp(log_ratio_c)``, normalised."""
         log_probabilities = at_prevalence(np.log(parameters.class_probabilities), log_ratio)
         return replace(parameters, class_probabilities=np.exp(log_probabilities))
 
@@ -115,11 +115,11 @@ class FittedMixture(FittedModel):
         )
 
     def mapped(self, rows: Observations) -> Observations:
-        """Rows behind the maps, with what these do to their log densities."""
+        """Rows with their reals transformed, and the log Jacobian of the transform."""
         return rows if self.maps is None else self.maps.applied(rows)
 
     def standardise(self, rows: Observations) -> Observations:
-        """Rows behind the maps, in standard units, held within ``FARTHEST`` scales."""
+        """Transformed rows in standard units, clipped to ``FARTHEST`` scales."""
         rows = self.mapped(rows)
         with np.errstate(over="ignore"):
             real = self.hyperparameters.units.forward(rows.real)
@@ -174,7 +174,7 @@ class FittedMixture(FittedModel):
         return log_density
 
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
-        """Shares of the classes that predictions stand for.
+        """Class shares of the population that predictions refer to.
 
         Under the likelihood rows without a label teach the class probabilities, too: they
         are shared out as the M-step did. Other objectives bend these, and stand for the
@@ -197,7 +197,7 @@ class FittedMixture(FittedModel):
         return HybridLogPosterior(*data_and_prior, self.objective)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
-        """The fitted point in the coordinates of its log posterior."""
+        """Unconstrained coordinates of the fitted point."""
         return log_posterior.pack(self.start)
 
     def mixture_at(
@@ -303,7 +303,7 @@ ROWS_PER_COMPONENT = 8
 
 @stored
 class Solver:
-    """How a mixture is fitted."""
+    """Settings of a mixture fit: restarts, iterations, tolerance and objective."""
 
     n_init: int
     max_iter: int

@@ -27,7 +27,7 @@ LOG_2PI = float(np.log(2 * np.pi))
 
 @dataclass(frozen=True)
 class FullComponents:
-    """Components with full covariances, and what all blocks of rows need of them."""
+    """Components with full covariances, and cached factors for all blocks of rows."""
 
     means: Float[np.ndarray, "component feature"]
     factors: Float[np.ndarray, "group feature feature"]
@@ -60,7 +60,10 @@ class FullComponents:
         observed: Bool[np.ndarray, "obs feature"],
         missing: Int[np.ndarray, "obs m"],
     ) -> CompleteMoments | MissingMoments:
-        """Evaluate rows, with a trailing 1, that miss as many cells, at the given places."""
+        """Moments of rows with a trailing 1 that lack the same number of cells.
+
+        ``missing`` are the columns of the missing cells.
+        """
         if missing.shape[1] == 0:
             return CompleteMoments.of(bordered, self)
         return MissingMoments.of(bordered[:, :-1], missing, self)
@@ -68,7 +71,7 @@ class FullComponents:
     def conditional(
         self, rows: Int[np.ndarray, " row"], real: Float[np.ndarray, "row feature"]
     ) -> Conditional:
-        """Conditional moments of rows, with these numbers, that miss the same number of cells."""
+        """Conditional moments ``p(x_m | x_o, k)`` of rows with the same number of missing cells."""
         hole, cells = np.isnan(real), np.nan_to_num(real)
         missing = np.nonzero(hole)[1].reshape(len(rows), -1)
         moments = MissingMoments.of(cells, missing, self)
@@ -99,7 +102,7 @@ class IndependentComponents:
     def conditional(
         self, rows: Int[np.ndarray, " row"], real: Float[np.ndarray, "row feature"]
     ) -> Conditional:
-        """Conditional moments of any rows: a missing cell has those of its component."""
+        """Conditional moments of rows; a missing cell has its component's mean and variance."""
         hole = np.isnan(real)[:, None, :]
         expected = np.where(hole, self.means, np.nan_to_num(real)[:, None, :])
         variances = np.broadcast_to(self.factors**-2.0, self.means.shape)
@@ -164,7 +167,7 @@ class CompleteMoments:
         return cls(log_density, bordered, whitened, components)
 
     def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
-        """Add the centred moments of rows of weights (component, obs), in place."""
+        """Add ``sum w (x - mu)`` and ``sum w (x - mu)(x - mu)'``; w is (component, obs)."""
         components = self.components
         k, d = components.means.shape
         weighted = (self.whitened * weights[:, None, :]).reshape(k * d, len(self.bordered))
@@ -183,11 +186,11 @@ class MissingMoments:
     log_density: Float[np.ndarray, "component obs"]  # Of the observed cells.
     deviations: Float[np.ndarray, "obs component feature"]  # E[x - mu_k | x_o, k].
     covariances: Float[np.ndarray, "obs group m m"]  # Of the missing cells given the others.
-    missing: Int[np.ndarray, "obs m"]  # Places of the missing cells.
+    missing: Int[np.ndarray, "obs m"]  # Columns of the missing cells.
 
     @classmethod
     def of(cls, real: np.ndarray, missing: np.ndarray, components: FullComponents) -> Self:
-        """Evaluate rows; the values at their missing places are not used."""
+        """Moments of rows; the values of missing cells are not used."""
         n, m = missing.shape
         d = real.shape[1]
         precisions = components.precisions
@@ -209,7 +212,7 @@ class MissingMoments:
         return cls(log_density, deviations, covariances, missing)
 
     def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
-        """Add the centred moments of rows of weights (component, obs), in place."""
+        """Add ``sum w (x - mu)`` and ``sum w (x - mu)(x - mu)'``; w is (component, obs)."""
         weighted = self.deviations * weights.T[:, :, None]
         first += weighted.sum(axis=0)
         second += np.einsum("nki,nkj->kij", weighted, self.deviations, optimize=True)
@@ -232,7 +235,7 @@ class DiagonalMoments:
     def of(
         cls, real: np.ndarray, observed: np.ndarray, means: np.ndarray, factors: np.ndarray
     ) -> Self:
-        """Evaluate rows; the values at their missing places are not used."""
+        """Moments of rows; the values of missing cells are not used."""
         whitened = (real.T - means[:, :, None]) * factors[:, :, None]
         whitened *= observed.T
         log_density = -0.5 * np.einsum("kdn,kdn->kn", whitened, whitened)
@@ -240,7 +243,7 @@ class DiagonalMoments:
         return cls(log_density, whitened, observed, factors)
 
     def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
-        """Add the centred moments of rows of weights (component, obs), in place."""
+        """Add ``sum w (x - mu)`` and ``sum w (x - mu)(x - mu)'``; w is (component, obs)."""
         weighted = self.whitened * weights[:, None, :]
         first += weighted.sum(axis=2) / self.factors
         squares = np.einsum("kdn,kdn->kd", weighted, self.whitened)
@@ -291,7 +294,7 @@ def quadratic_forms(
 
 
 def exact(forms: Float[np.ndarray, "component product"]) -> Bool[np.ndarray, " component"]:
-    """Components that the forms serve; others are so narrow or far out that sums cancel."""
+    """Mask of components whose forms are accurate; narrow or distant ones cancel digits."""
     return np.abs(forms).max(axis=1, initial=0.0) <= LARGEST_FORM
 
 
@@ -351,7 +354,7 @@ def upper_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray,
 
 @cache
 def _unfolded_indices(size: int) -> Int[np.ndarray, "row column"]:
-    """Place of every entry of a symmetric matrix in its upper triangle."""
+    """Index of every entry of a symmetric matrix among the entries of the upper triangle."""
     indices = np.empty((size, size), np.intp)
     rows, columns = upper_entries(size)
     indices[rows, columns] = indices[columns, rows] = np.arange(rows.size)
@@ -360,6 +363,6 @@ def _unfolded_indices(size: int) -> Int[np.ndarray, "row column"]:
 
 @cache
 def _upper_indices(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places of the upper triangle in a flattened matrix, and how often each is in a product."""
+    """Flat indices of the upper triangle, and the multiplicity of each in a quadratic form."""
     rows, columns = upper_entries(size)
     return rows * size + columns, np.where(rows == columns, 1.0, 2.0)

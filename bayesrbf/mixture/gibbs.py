@@ -37,7 +37,7 @@ from bayesrbf.mixture.statistics import sum_by_class, sum_by_group
 def of_class(
     parameters: MixtureParameters, components: slice, groups: Int[np.ndarray, " group"]
 ) -> MixtureParameters:
-    """The components and covariance groups of one class as a mixture of one class."""
+    """Components and covariance groups of one class, as a mixture of one class."""
     return replace(parameters.taken(components, groups), class_probabilities=np.ones(1))
 
 
@@ -57,7 +57,7 @@ class _Open:
     def draw(
         self, parameters: MixtureParameters, rng: np.random.Generator
     ) -> Int[np.ndarray, " row"]:
-        """Draw the component of every row, its missing cells summed out."""
+        """Draw the component of every row from ``p(k | x_o)``."""
         components, point = self.components, parameters
         if components.stop - components.start < parameters.weights.size:
             point = of_class(parameters, components, self.groups)
@@ -195,7 +195,7 @@ def assigned(
     components: Int[np.ndarray, " row"],
     specification: MixtureSpecification,
 ) -> Assigned:
-    """Sum up rows whose components are known; under full covariances they must be complete."""
+    """Sufficient statistics of rows with known components, complete under full covariances."""
     member = components == np.arange(specification.n_components)[:, None]
     ones = member.astype(float)
     counts = ones.sum(axis=1)
@@ -241,7 +241,7 @@ class Conjugate:
         )
 
     def _draw_weights(self, rng: np.random.Generator) -> np.ndarray:
-        """Weights of every component within its class."""
+        """Draw ``p(k | class)`` of every component."""
         specification = self.specification
         if specification.n_components == specification.n_classes:
             return np.ones(specification.n_components)
@@ -251,7 +251,7 @@ class Conjugate:
         return gammas / sums[np.asarray(specification.component_class)]
 
     def _draw_means(self, factors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Means of every component given the precision factors."""
+        """Draw the means given the precision factors."""
         law = laws_of(self.specification).reals
         noise = rng.standard_normal(self.centres.shape) / np.sqrt(self.strength)
         steps = law.matrices.spread(noise[:, None, :], law.by_component(factors))
@@ -261,7 +261,7 @@ class Conjugate:
 def posterior(
     rows: Assigned, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
 ) -> Conjugate:
-    """The posterior of the parameters given rows with components; the prior, given none."""
+    """Conjugate posterior of the parameters given assigned rows; the prior where there are none."""
     laws = laws_of(specification)
     law, matrices = laws.reals, laws.reals.matrices
     kappa, location = hyperparameters.mean_precision, hyperparameters.location
@@ -284,7 +284,7 @@ def posterior(
 
 
 def _dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw simplices on the last axis."""
+    """Dirichlet draws; the last axis sums to 1."""
     draws = _gammas(concentration, rng)
     return draws / draws.sum(axis=-1, keepdims=True)
 
@@ -314,7 +314,7 @@ the posterior."""
 
 @dataclass(frozen=True)
 class Reference:
-    """A point near a mode, in standard units, and how many rows are known to be behind it."""
+    """A point near a mode, in standard units, with effective counts of a conjugate density."""
 
     parameters: MixtureParameters
     counts: Float[np.ndarray, " component"]  # Rows of every component.
@@ -330,7 +330,7 @@ class Reference:
         specification: MixtureSpecification,
         hyperparameters: MixtureHyperparameters,
     ) -> Reference:
-        """Move a point by a few EM steps, and put a share of its expected rows behind it."""
+        """The point after a few EM steps, with ``share`` of the expected counts there."""
         step = problem_of(expectation, specification, hyperparameters).step
         for _ in range(_SMOOTHING):
             point = step(point).following
@@ -339,7 +339,7 @@ class Reference:
         return cls(point, share * statistics.counts, categories)
 
     def of_class(self, components: slice, groups: np.ndarray) -> Reference:
-        """The part of one class: its components, and the covariances of their groups."""
+        """The reference restricted to the components and covariance groups of one class."""
         return Reference(
             of_class(self.parameters, components, groups),
             self.counts[components],
@@ -349,10 +349,9 @@ class Reference:
     def with_empty(
         self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
     ) -> Reference:
-        """A single component, and empty ones beside it up to the number that the specification has.
+        """The reference of one component, padded with empty components at the mode of their prior.
 
-        The empty ones are at the mode of their prior. The specification is that of the class as a
-        mixture of its own.
+        ``specification`` has the components of the class as a mixture of one class.
         """
         empty = _at_prior(hyperparameters, specification)
         grouped = specification.group_sizes.size > 1
@@ -398,7 +397,7 @@ class Reference:
 
 
 def known_share(observations: Observations) -> float:
-    """Share of the rows behind a reference, from 0 to 1; smaller where cells are missing."""
+    """Fraction of the expected counts given to a reference: ``_TRUST`` times observed cells."""
     holes = np.isnan(observations.real).sum() + (observations.codes < 0).sum()
     cells = observations.real.size + observations.codes.size
     return _TRUST * (1.0 - float(holes) / max(1, cells))
@@ -409,7 +408,7 @@ def searched(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> list[MixtureParameters]:
-    """Where EM ends from starts of its own, the same at every call, in standard units."""
+    """Ends of EM from random starts under a fixed seed, in standard units."""
     rng = np.random.default_rng(0)
     step = problem_of(prepare(observations, specification), specification, hyperparameters).step
     found = []
@@ -427,7 +426,7 @@ def fewest_components(
     hyperparameters: MixtureHyperparameters,
     share: float,
 ) -> Reference:
-    """Fit one component a class, and count that share of its expected rows."""
+    """Reference with one component a class, fitted by EM, with ``share`` of its expected counts."""
     single = replace(specification, component_class=tuple(range(specification.n_classes)))
     expectation = prepare(observations, single)
     step = problem_of(expectation, single, hyperparameters).step
@@ -543,7 +542,7 @@ class ModeProposal:
     def _dirichlets(
         self, points: Sequence[MixtureParameters]
     ) -> Float[np.ndarray, "reference given component"]:
-        """Log densities of weights and levels, of each given as each reference component."""
+        """Log densities of weights and levels: each component under each reference component."""
         weights = np.concatenate([p.weights for p in points])
         total = (self._weights - 1)[:, None, :] * np.log(weights)[:, None]
         for column, levels in enumerate(self._levels):
@@ -555,7 +554,7 @@ class ModeProposal:
     def _means(
         self, points: Sequence[MixtureParameters]
     ) -> Float[np.ndarray, "reference given component"]:
-        """Log densities of the means given the precision factors."""
+        """Log densities of the means given the factors, under each reference component."""
         group = self._specification.covariance_group
         factors = np.concatenate([point.precisions_cholesky[group] for point in points])
         means = np.concatenate([point.means for point in points])
@@ -573,7 +572,7 @@ _BATCHES: Final = 16  # Batches of draws whose means are compared.
 
 
 def can_jump(specification: MixtureSpecification) -> bool:
-    """Whether a class can jump: several components, not too many, with covariances of its own."""
+    """Whether some class has 2 to ``MOST_COMPONENTS`` components and covariances of its own."""
     return any(_jumps(specification, components) for components in specification.class_slices)
 
 
@@ -586,9 +585,9 @@ def _jumps(specification: MixtureSpecification, components: slice) -> bool:
 def slowness_of(
     weights: Float[np.ndarray, "draw component"], specification: MixtureSpecification
 ) -> Float[np.ndarray, " label"]:
-    r"""Autocorrelation time of each class: how many draws are worth one independent draw.
+    r"""Autocorrelation time of each class, in draws per independent draw.
 
-    It is that of the largest weight w of the class, by batch means,
+    For the largest weight w of the class, by batch means,
     :math:`b \operatorname{Var}(\bar w_b) / \operatorname{Var}(w)` for batches of b successive
     draws; at least 1, and 1 for a class of one component.
     """
@@ -600,10 +599,10 @@ def slowness_of(
 
 
 class ModeJumps:
-    """Jumps of the classes of one table, in standard units.
+    """Independence Metropolis proposals of the components of one class, in standard units.
 
-    ``points`` are draws and points found otherwise. ``slowness`` (:func:`slowness_of`) says how
-    slowly the chains have moved so far: a class is offered jumps in proportion.
+    ``points`` are draws and ends of EM. A class is proposed in proportion to its autocorrelation
+    time ``slowness`` (:func:`slowness_of`).
     """
 
     def __init__(
@@ -649,7 +648,7 @@ class ModeJumps:
     def _proposal(
         self, components: slice, label: int, found: list[Reference], fewest: Reference
     ) -> ModeProposal:
-        """The proposal of one class."""
+        """Mixture proposal of one class: half for the references, half for a single component."""
         size, hyper = components.stop - components.start, self._hyperparameters
         form = replace(self._specification, component_class=(0,) * size)
         groups = np.unique(self._specification.covariance_group[components])
@@ -728,9 +727,9 @@ class MixtureSweep(MarkovKernel):
     def sweep(
         self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
     ) -> Float[np.ndarray, " coordinate"]:
-        """Draw what is latent given theta, then theta given what is latent.
+        """Draw components and missing cells given theta, then theta given both.
 
-        The result is distributed as the posterior if theta was.
+        The posterior is invariant under the draw.
         """
         if self._posterior is not None:  # nothing is latent, and sweeps are independent
             return self._points.pack_standard(self._posterior.draw(rng))
@@ -743,10 +742,7 @@ class MixtureSweep(MarkovKernel):
         return self._points.pack_standard(self._augment(self._jumps.jump(parameters, rng), rng))
 
     def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> MixtureSweep:
-        """A sweep that has learnt where jumps may lead, from draws that are then thrown away.
-
-        It is this one where the structure allows no jumps.
-        """
+        """The sweep with jump proposals learnt from warm-up draws; itself if no class can jump."""
         if not can_jump(self._specification):
             return self
         points = [self._points.unpack_standard(theta) for theta in thetas]
@@ -760,19 +756,19 @@ class MixtureSweep(MarkovKernel):
 
     @cached_property
     def _searched(self) -> list[MixtureParameters]:
-        """Modes that the chains may not have seen."""
+        """Ends of EM, among them modes that no chain may have visited."""
         return searched(self._weighted, self._specification, self._standard)
 
     def _augment(
         self, parameters: MixtureParameters, rng: np.random.Generator
     ) -> MixtureParameters:
-        """Draw components and missing cells, then the parameters given these."""
+        """Draw components and missing cells, then the parameters given both."""
         components = self._components.draw(parameters, rng)
         real = self._cells.draw(parameters, components, rng)
         return self._conditional(components, real).draw(rng)
 
     def _conditional(self, components: np.ndarray, real: np.ndarray) -> Conjugate:
-        """The posterior of the parameters once nothing else is latent."""
+        """Conjugate posterior of the parameters given components and complete rows."""
         statistics = assigned(real, self._codes, components, self._specification)
         return posterior(statistics, self._standard, self._specification)
 

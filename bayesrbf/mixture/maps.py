@@ -56,7 +56,7 @@ class HalfRankMaps:
         knots, scores = (
             np.split(values, np.cumsum(self.n_knots)) for values in (self.knots, self.scores)
         )
-        # Behind the last column there is an empty part.
+        # np.split adds an empty array behind the last column.
         return list(zip(knots[:-1], scores[:-1], strict=True))
 
     @property
@@ -100,7 +100,7 @@ def fit_half_rank(
 
 
 def _joined(units: Standardisation, columns: list[tuple[np.ndarray, np.ndarray]]) -> HalfRankMaps:
-    """Maps of columns of which each has its knots and scores.
+    """Half-rank maps from (knots, scores) of every column.
 
     One array holds all: a file may have 10,000 arrays, and a table thousands of columns.
     """
@@ -110,7 +110,7 @@ def _joined(units: Standardisation, columns: list[tuple[np.ndarray, np.ndarray]]
 
 
 def _normal_scores(column: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct cells and their standardised normal scores; ties share a mid-rank."""
+    """Distinct cells of a column and their standardised normal scores, ties at their mid-rank."""
     known = ~np.isnan(column)
     if not known.any():
         return np.zeros(1), np.zeros(1)
@@ -129,9 +129,9 @@ def fit_power(
     real: Float[np.ndarray, "row feature"],
     weights: Float[np.ndarray, " row"],
 ) -> PowerMaps:
-    """Find the power of every column, the mode of its posterior under a normal law of the column.
+    """Yeo-Johnson power of every column, at its posterior mode under a normal law of the column.
 
-    A column without two different cells is left alone.
+    A column without two different cells has power 1.
     """
     standard = units.forward(real)
     known = ~np.isnan(standard) & (weights[:, None] > 0)

@@ -155,12 +155,12 @@ def objective_and_gradient(
 def margin_violation(
     margin: float, log_joint: Float[np.ndarray, "obs label"], labels: Int[np.ndarray, " obs"]
 ) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, "obs label"]]:
-    r"""How far every labelled row falls short of the margin, by a soft maximum, and the gradient.
+    r"""Soft maximum of the margin violation of every labelled row, and the gradient.
 
     .. math:: m = \tfrac1\eta \log \sum_{c \neq y} e^{\eta (\gamma - b_y + b_c)}
 
-    with :math:`b_c` the log joint, in nats, of at least two classes. m is negative where the margin
-    is kept.
+    with :math:`b_c` the log joint, in nats, of at least two classes. m is negative where the row
+    has the margin. The gradient is in ``log_joint``.
     """
     rows = np.arange(labels.size)
     of_label = log_joint[rows, labels]
@@ -272,7 +272,7 @@ class RelativeCoordinates:
         return factors
 
     def _lower(self, factors: np.ndarray) -> np.ndarray:
-        """Strictly lower entries of all groups, in one row."""
+        """Strictly lower entries of all groups as one vector."""
         rows, columns = lower_entries(self._d)
         return factors[:, rows, columns].reshape(-1)
 
@@ -316,7 +316,7 @@ def _climb(
     max_iter: int,
     tolerance: float,
 ) -> tuple[MixtureParameters, list[float], Status]:
-    """The last point, the values of the start and of every iteration, and how it ended."""
+    """Last point, objective at the start and after every iteration, and end status of L-BFGS."""
     origin = np.zeros(relative.dimension)
     with np.errstate(all="ignore"):
         first, _ = log_posterior.value_and_gradient(relative.theta(origin), jacobian=False)

@@ -51,11 +51,11 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
 
 
 def deterministic_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
-    """Deterministic variables, reported beside the free ones.
+    """Deterministic variables of the graph: ``weights`` and ``covariances``.
 
-    That is ``weights`` where several classes have simplices of their own, and ``covariances``
-    where there are real columns: diagonals where no other entry varies. No number is the same in
-    all draws, as the weight of a class's only component is.
+    Weights are reported where several classes have simplices, covariances where there are real
+    columns: their diagonals if all other entries are 0. Constants are left out, such as the weight
+    of a class's only component.
     """
     variables: list[Variable] = []
     k, d = specification.n_components, specification.n_features
@@ -90,7 +90,7 @@ def parameters_of(
     hyperparameters: MixtureHyperparameters,
     specification: MixtureSpecification,
 ) -> MixtureParameters:
-    """The point at given values of the free variables, in the units of the prior."""
+    """Parameters from values of the free variables, in the units of the prior."""
     classes = values.get(names.CLASS_PROBABILITIES, np.ones(1))
     point = weighted_components(classes, joint_weights(values, specification))
     laws = laws_of(specification)
@@ -138,7 +138,7 @@ def joint_weights(
 
 
 class MixturePoints:
-    """The way from coordinates to a mixture's parameters and back.
+    """Conversion between unconstrained coordinates and parameters of a mixture.
 
     Coordinates are in the user's units. The location and scale of the prior, which is in these
     units as well, are the change to standard units.
@@ -186,7 +186,7 @@ class MixturePoints:
         return self._coordinates.to_unconstrained(values)
 
     def unpack(self, theta: Float[np.ndarray, " coordinate"]) -> MixtureParameters:
-        """Point in the user's units at given coordinates."""
+        """Parameters in the user's units at coordinates ``theta``."""
         values = self._coordinates.to_constrained(theta)
         return parameters_of(values, self.hyperparameters, self.specification)
 
@@ -197,7 +197,7 @@ class MixturePoints:
         return self._coordinates.to_unconstrained(values)
 
     def unpack_standard(self, theta: Float[np.ndarray, " coordinate"]) -> MixtureParameters:
-        """Point in standard units at given coordinates."""
+        """Parameters in standard units at coordinates ``theta``."""
         return self.at(theta)[1]
 
     def at(
@@ -272,9 +272,9 @@ class MixturePoints:
 class DeclaredPrior:
     """The declared prior of one mixture, prepared for many points.
 
-    Hyper-parameters are in the units of the parameters. ``constant`` is what no point changes,
-    without Jacobian; ``powers`` are those of the probabilities, without and with Jacobian. The
-    simplices of classes, weights and levels go through one pass; the reals have their own prior.
+    Hyper-parameters are in the units of the parameters. ``constant`` is the log normaliser without
+    Jacobian; ``powers`` are the exponents of the probabilities, without and with Jacobian. All
+    simplices are evaluated in one pass; real columns have a prior of their own.
     """
 
     def __init__(
@@ -308,7 +308,7 @@ class DeclaredPrior:
         return total
 
     def _probabilities(self, parameters: MixtureParameters) -> Float[np.ndarray, " entry"]:
-        """Entries of all simplices."""
+        """Class probabilities, weights and level probabilities as one vector."""
         return self._side_by_side(
             parameters.class_probabilities, parameters.weights, parameters.category_probabilities
         )
@@ -351,7 +351,7 @@ class DeclaredPrior:
         components: Float[np.ndarray, " component"],
         levels: tuple[Float[np.ndarray, "component _"], ...],
     ) -> Float[np.ndarray, " entry"]:
-        """Entries of all simplices, from arrays for classes, weights and levels."""
+        """Entries of all simplices as one vector, without weights of single components."""
         entries = [components.take(self._weighted), *(level.reshape(-1) for level in levels)]
         if self._specification.n_classes > 1:
             entries.insert(0, classes)

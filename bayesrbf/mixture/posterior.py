@@ -62,7 +62,7 @@ class SideBySide:
     def by_block(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs component"]]]:
-        """Slices of the points, each with ``log p(x_o, k)`` of all rows and components there."""
+        """Slices of ``thetas`` with ``log p(x_o, k)`` of all rows and components at its points."""
         k = self._points.specification.n_components
         for block in in_blocks(len(thetas), self._observations.n_obs * k):
             points = thetas[block]
@@ -72,14 +72,14 @@ class SideBySide:
             yield block, by_point.swapaxes(0, 1)
 
     def _rows_for(self, n_points: int) -> Expectation:
-        """The rows, for so many mixtures."""
+        """E-step over the rows under ``n_points`` mixtures side by side (cached)."""
         if n_points not in self._prepared:
             wide = _wide(self._points.specification, n_points)
             self._prepared[n_points] = self._prepare(self._observations, wide)
         return self._prepared[n_points]
 
     def _side_by_side(self, thetas: np.ndarray) -> MixtureParameters:
-        """All components of all points as those of one class, each with its own covariance."""
+        """A mixture of one class with the components of all points, a covariance for each."""
         points, specification = self._points, self._points.specification
         values = points.standard_values(thetas)
         weights = joint_weights(values, specification)
@@ -100,7 +100,7 @@ class SideBySide:
 
 
 def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecification:
-    """Structure of so many mixtures side by side."""
+    """Specification of one class with the components of ``n_points`` mixtures."""
     return MixtureSpecification(
         n_features=specification.n_features,
         levels=specification.levels,
@@ -142,7 +142,7 @@ class MixturePredictor(Predictor):
         self._shift = points.units.log_unit(observations)
 
     def at_all(self, thetas: Float[np.ndarray, "point coordinate"]) -> ClassPrediction:
-        """Predict at many points, which are the first axis of the result."""
+        """Class predictions at many points; the first axis of the result is the point."""
         log_joint = np.empty((len(thetas), self._shift.size, len(self._classes)))
         for block, by_class in self.by_block(thetas):
             log_joint[block] = by_class
@@ -151,7 +151,7 @@ class MixturePredictor(Predictor):
     def by_block(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs label"]]]:
-        """Class log joints in the user's units, some points at a time: which, and theirs."""
+        """Slices of ``thetas`` with the class log joints there, in nats in the user's units."""
         for block, log_joints in self._rows.by_block(thetas):
             yield block, class_log_joint(log_joints, self._classes)[0] + self._shift[:, None]
 
@@ -228,7 +228,7 @@ class MixtureOnRows(LogPosterior):
         return self.points.pack(parameters)
 
     def unpack(self, theta: Float[np.ndarray, " coordinate"]) -> MixtureParameters:
-        """Point in the user's units at given coordinates."""
+        """Parameters in the user's units at coordinates ``theta``."""
         return self.points.unpack(theta)
 
     def prepared_for_many(self) -> Self:
@@ -260,7 +260,7 @@ class MixtureOnRows(LogPosterior):
 
     @cached_property
     def _witnesses(self) -> SideBySide:
-        """Rows by which components are told apart: 500 of them serve as well as all."""
+        """At most ``WITNESSES`` evenly spread rows, enough to identify components by log joints."""
         n_obs = self._observations.n_obs
         spread = np.linspace(0, n_obs - 1, min(n_obs, WITNESSES)).astype(np.intp)
         return SideBySide(self._observations.take(spread), self.points)
@@ -274,7 +274,7 @@ class MixtureOnRows(LogPosterior):
 
     @cached_property
     def _classes(self) -> MixturePredictor:
-        """The rows, prepared for the log joints of all classes at many points."""
+        """Predictor of the training rows: class log joints at many points."""
         return MixturePredictor(self._observations, self.points)
 
     def label_log_likelihoods(

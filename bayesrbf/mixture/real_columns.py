@@ -81,18 +81,18 @@ class RealColumns(ABC):
 
     @abstractmethod
     def own_variables(self) -> tuple[Variable, ...]:
-        """Free variables of one group. Their coordinates are logarithms ("log"), or themselves.
+        """Free variables of one group, with coordinates on the log ("log") or identity scale.
 
-        The latter ("identity") are standard normal in the prior.
+        Variables under "identity" are standard normal in the prior.
         """
 
     @abstractmethod
     def own_values(self, unit: Held) -> dict[str, np.ndarray]:
-        """Values of the variables behind factors A."""
+        """Values of the free variables that give factors A, by name."""
 
     @abstractmethod
     def unit_factors(self, values: Values) -> Float[np.ndarray, "*batch group *entry"]:
-        """Factors A that the variables make up, at one point or at many."""
+        """Factors A from values of the free variables, at one point or at many."""
 
     @abstractmethod
     def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
@@ -100,12 +100,12 @@ class RealColumns(ABC):
 
     @abstractmethod
     def log_normaliser(self, freedom: float) -> float:
-        """Constant of the prior of all groups' variables under nu0, without that of normal ones."""
+        """Log normaliser of the gamma densities of all groups under nu0, ``freedom``."""
 
     def nearest(self, covariances: Held, scale: Float[np.ndarray, " feature"]) -> Held:
-        """The likeliest covariances of this shape, given those of the M-step without a shape.
+        """Maximum-likelihood covariances of this shape from unrestricted covariances.
 
-        ``scale`` are the columns' scales.
+        ``scale`` are the scales of the columns.
         """
         return covariances
 
@@ -113,7 +113,7 @@ class RealColumns(ABC):
     def conjugate(
         self, scales: Vectors, cells: Float[np.ndarray, "*batch d"], inner: Held
     ) -> ConjugatePrecisions:
-        """Law of the factors given so many cells of every column, nu0 among them.
+        """Density of the factors given ``cells`` observed cells of every column, nu0 included.
 
         ``inner`` is T, and ``scales`` are the base scales.
         """
@@ -122,12 +122,12 @@ class RealColumns(ABC):
 
     @cached_property
     def _group_variables(self) -> tuple[Variable, ...]:
-        """Variables of one group; none without columns."""
+        """Free variables of one covariance group; empty without real columns."""
         return self.own_variables() if self.n_features else ()
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Free variables: the means, and what stands behind the precision factors."""
+        """Free variables: the means, then the variables of the precision factors."""
         if not self.n_features:
             return ()
         dims, shape = (names.COMPONENT, names.FEATURE), (self.n_components, self.n_features)
@@ -140,7 +140,7 @@ class RealColumns(ABC):
 
     @cached_property
     def logs(self) -> tuple[str, ...]:
-        """Names of the shape's variables whose coordinates are logarithms."""
+        """Names of the variables of the shape that have log coordinates."""
         return tuple(v.name for v in self._group_variables if v.transform == "log")
 
     def values(self, point: Point, hyper: Hyper) -> dict[str, np.ndarray]:
@@ -152,13 +152,13 @@ class RealColumns(ABC):
         return values
 
     def placed(self, point: Point, values: Values, hyper: Hyper) -> Point:
-        """The point at given values of the variables."""
+        """``point`` with means and precision factors from the values of the variables."""
         means = values.get(names.MEANS, np.zeros((self.n_components, 0)))
         factors = self.factors(values, hyper)
         return replace(point, means=means, precisions_cholesky=factors)
 
     def factors(self, values: Values, hyper: Hyper) -> Float[np.ndarray, "*batch group *entry"]:
-        """Precision factors of all groups at given values, of one point or of many."""
+        """Precision factors of all groups from values of the variables, at one point or many."""
         if not self.n_features:
             return np.zeros((self.n_groups, *self.matrices.shape))
         return self.unit_factors(self.of_groups(values)) / self.row_scales(hyper)
@@ -169,7 +169,7 @@ class RealColumns(ABC):
         return {v.name: values[v.name].reshape(*groups, *v.shape) for v in self._group_variables}
 
     def parted(self, side_by_side: Float[np.ndarray, "group number"]) -> dict[str, np.ndarray]:
-        """Values of the shape's variables, from the numbers of all of them in a row."""
+        """Values of the shape's variables by name, from rows that concatenate them."""
         edges = np.cumsum([v.size for v in self._group_variables])[:-1]
         pairs = zip(self._group_variables, np.split(side_by_side, edges, axis=1), strict=True)
         return {v.name: block.reshape(len(block), *v.shape) for v, block in pairs}
@@ -180,11 +180,11 @@ class RealColumns(ABC):
         return np.sqrt(strength)[:, None] * hyper.scale
 
     def row_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature *one"]:
-        """The base scales as what multiplies the rows of a factor."""
+        """Base scales, shaped to multiply the rows of a factor."""
         return self.of_rows(self.base_scales(hyper))
 
     def of_rows(self, scales: Vectors) -> Float[np.ndarray, "matrix feature *one"]:
-        """Scales of columns as what multiplies the rows of matrices."""
+        """``scales`` of columns, shaped to multiply the rows of matrices in the stored form."""
         return scales.reshape(*scales.shape, *(1,) * (len(self.matrices.shape) - 1))
 
     def prior(self, hyper: Hyper) -> NormalPrior | None:
@@ -196,11 +196,11 @@ class RealColumns(ABC):
     def by_component(
         self, factors: Float[np.ndarray, "group *entry"]
     ) -> Float[np.ndarray, "component *entry"]:
-        """The factor that each component uses."""
+        """Precision factor of every component."""
         return factors if self.n_groups == self.n_components else factors[self.group]
 
     def reordered(self, point: Point, order: Order) -> Point:
-        """The point of the columns in another order."""
+        """``point`` with its real columns in another order."""
         factors = self.matrices.reordered(point.precisions_cholesky, order.features)
         means = point.means.take(order.features, 1)
         return replace(point, means=means, precisions_cholesky=factors)
@@ -248,7 +248,7 @@ class RealColumns(ABC):
         return np.nan_to_num(rows.real)
 
     def holes(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
-        """Number of missing cells that depend on each other given a row's component."""
+        """Number of missing cells of a row that are dependent given the component."""
         if self.specification.independent:
             return np.zeros(len(observed), dtype=int)
         return (~observed).sum(axis=1)
@@ -260,7 +260,7 @@ class RealColumns(ABC):
         point: Point,
         noise: Float[np.ndarray, "draw row feature"],
     ) -> Float[np.ndarray, "draw row feature"]:
-        """Cells of many draws, each from its components and standard normal noise."""
+        """Rows of every draw, missing cells from ``p(x_m | x_o, k)`` by normal ``noise``."""
         whole = np.repeat(real[None], len(components), axis=0)
         for block in self.conditionals(real, point):
             lane, hole = np.arange(block.rows.size), np.isnan(real[block.rows])
@@ -276,7 +276,7 @@ class RealColumns(ABC):
         return whole
 
     def sampled(self, rows: Rows, components: Assignment, point: Point, rng: Rng) -> Rows:
-        """Rows drawn given their components."""
+        """Rows whose real cells are drawn given their components."""
         noise = rng.standard_normal(rows.real.shape)
         real, factors = point.means[components], self.by_component(point.precisions_cholesky)
         for k in range(self.n_components):
@@ -305,7 +305,7 @@ class RealColumns(ABC):
 
 @dataclass(frozen=True)
 class Pull:
-    """What pulls at the factors A under every shape: parts of the log posterior's gradient."""
+    """Gradient of the log posterior in the factors A, before a shape maps it to its variables."""
 
     matrices: Matrices
     row_scales: Float[np.ndarray, "group feature *one"]
@@ -320,21 +320,21 @@ class Pull:
         return self.matrices.product(self.scatter, self.factors)
 
     def by_log(self, squares: Float[np.ndarray, "group _"]) -> Vectors:
-        """Gradient in the logarithms of A_ii^2, which are given."""
+        """Gradient in ``log A_ii^2``; ``squares`` are ``A_ii^2``."""
         stress = self.matrices.diagonal(self.stress) * self.matrices.diagonal(self.factors)
         return 0.5 * (self.counts - squares) - 0.5 * stress + self.powers
 
     @property
     def by_entry(self) -> Held:
-        """Gradient in the entries of A below the diagonal, but for -A_ij of their prior.
+        """Gradient in A_ij below the diagonal, without the prior's -A_ij.
 
-        L^-T is upper triangular, so that only the scatter pulls at them.
+        L^-T is upper triangular, so only the scatter contributes.
         """
         return self.stress / -self.row_scales
 
 
 class NormalPrior:
-    """Prior of means and precision factors of any shape; ``powers`` are those of A_ii^2."""
+    """Prior of means and precision factors of any shape; ``powers`` are exponents of A_ii^2."""
 
     def __init__(self, law: RealColumns, hyper: Hyper) -> None:
         self._law, self._specification = law, law.specification
@@ -413,7 +413,7 @@ class ConjugatePrecisions(ABC):
 
     @classmethod
     def stacked(cls, densities: Sequence[Self]) -> Self:
-        """Several densities of one structure side by side."""
+        """Densities of one structure, stacked on a first axis of references."""
         shapes = np.stack([density.shapes for density in densities])
         return replace(
             densities[0], shapes=shapes, inner=np.stack([density.inner for density in densities])
@@ -427,7 +427,7 @@ class ConjugatePrecisions(ABC):
     def log_densities(
         self, factors: Float[np.ndarray, "given *feature"]
     ) -> Float[np.ndarray, "reference given group"]:
-        """Log densities, in the graph's variables, of each given factor as that of each group.
+        """Log density of every factor under every group, in the variables of the graph.
 
         All groups must have the same scales.
         """
@@ -459,7 +459,7 @@ class FullPrecisions(ConjugatePrecisions):
     def log_densities(
         self, factors: Float[np.ndarray, "given feature feature"]
     ) -> Float[np.ndarray, "reference given group"]:
-        """Log densities of each given factor as that of each group."""
+        """Log density of every factor under every group, in the variables of the graph."""
         d = factors.shape[1]
         unit = factors * self.scales[0][:, None]
         b = self.upper.swapaxes(-1, -2)[:, None] @ unit[None, :, None]
@@ -467,8 +467,8 @@ class FullPrecisions(ConjugatePrecisions):
         total = _log_gamma(diagonal, self.shapes[:, None], 0.5).sum(axis=-1)
         squares = np.einsum("mabij,mabij->mab", b, b) - diagonal.sum(axis=-1)
         total -= 0.5 * squares + 0.25 * d * (d - 1) * LOG_2PI
-        stretch = np.log(np.einsum("mbii->mbi", self.upper)) @ (2.0 + np.arange(d))
-        return total + stretch[:, None, :]
+        log_jacobian = np.log(np.einsum("mbii->mbi", self.upper)) @ (2.0 + np.arange(d))
+        return total + log_jacobian[:, None, :]
 
 
 @dataclass(frozen=True)
@@ -488,7 +488,7 @@ class GammaPrecisions(ConjugatePrecisions):
     def log_densities(
         self, factors: Float[np.ndarray, "given *feature"]
     ) -> Float[np.ndarray, "reference given group"]:
-        """Log densities of each given factor as that of each group."""
+        """Log density of every factor under every group, in the variables of the graph."""
         values = self.law.own_values(factors * self.law.of_rows(self.scales[:1]))
         gammas = np.concatenate([v.reshape(len(factors), -1) for v in values.values()], axis=1)
         rates = 0.5 * self.inner[:, None]
@@ -501,7 +501,7 @@ def _log_gamma(values: np.ndarray, shape: np.ndarray, rate: np.ndarray | float) 
 
 
 def log_gamma_constant(freedom: float, columns: int) -> float:
-    """Normaliser of the gamma prior of a number that is the precision of so many columns."""
+    """Log normaliser of the gamma prior of a precision that ``columns`` columns share."""
     rate = 0.5 * columns
     shape = rate * freedom + 1
     return float(shape * np.log(rate) - gammaln(shape))
