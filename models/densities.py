@@ -94,7 +94,7 @@ def normal_draw(means: TensorVariable, covariances: TensorVariable) -> TensorVar
 def masked_category_draw(
     probabilities: TensorVariable, observed: TensorVariable, size: Variable
 ) -> TensorVariable:
-    """Draw categories given the rows' components; missing ones come out as 0."""
+    """Draw categories from ``probabilities``; 0 where the cell is missing."""
     return pm.Categorical.dist(p=probabilities) * pt.cast(observed, "int64")
 
 
@@ -151,13 +151,13 @@ def half_elastic_net(l1: np.float64, l2: np.float64, shape: tuple[int, ...]) -> 
 def _elastic_net_logp(
     value: TensorVariable, l1: TensorVariable, l2: TensorVariable
 ) -> TensorVariable:
-    """Log density of every variable."""
+    """Log density of every variable in nats, normalised."""
     constant = 0.5 * pt.log(2 * np.pi / l2) + pt.log(pt.erfcx(l1 / pt.sqrt(2 * l2)))
     return -l1 * abs(value) - 0.5 * l2 * value**2 - constant
 
 
 def _elastic_net_draw(l1: TensorVariable, l2: TensorVariable, size: Variable) -> TensorVariable:
-    """A size by inverting its distribution, and a sign.
+    """Draw ``|x|`` by inverting its distribution function, and a random sign.
 
     The size is a normal beyond ``edge``, moved there to 0; far out, where its tail leaves
     the range of floats, it is exponential.
@@ -179,13 +179,13 @@ def _elastic_net_draw(l1: TensorVariable, l2: TensorVariable, size: Variable) ->
 
 @dataclass(frozen=True)
 class MapNodes:
-    """The map of every real column, its power a node."""
+    """Yeo-Johnson transform of every real column, its power a node of the graph."""
 
     maps: PowerMaps
     powers: TensorVariable
 
     def forward(self, real: TensorVariable) -> tuple[TensorVariable, TensorVariable]:
-        """Mapped cells, and the log derivatives of the map there."""
+        """Transformed cells, and the log derivative of the transform at every cell."""
         t = (real - self.maps.location) / self.maps.scale
         held = pt.clip(t, self.maps.low, self.maps.high)
         log_slope = self._log_slope(held)
@@ -193,7 +193,7 @@ class MapNodes:
         return self.maps.location + self.maps.scale * mapped, log_slope
 
     def backward(self, mapped: TensorVariable) -> TensorVariable:
-        """The cells that are mapped to given numbers."""
+        """Inverse transform of ``mapped``."""
         u = (mapped - self.maps.location) / self.maps.scale
         lowest, highest = (
             self._power(pt.as_tensor(end)) for end in (self.maps.low, self.maps.high)
@@ -208,7 +208,7 @@ class MapNodes:
         return self.maps.location + self.maps.scale * t
 
     def _exponent(self, at: TensorVariable) -> TensorVariable:
-        """lambda on the positive side, 2 - lambda on the other."""
+        """``lambda`` at 0 and above, ``2 - lambda`` below."""
         return pt.switch(pt.ge(at, 0), self.powers, 2 - self.powers)
 
     def _power(self, held: TensorVariable) -> TensorVariable:
@@ -248,7 +248,7 @@ def masked_draw(
     observed: TensorVariable,
     *rest: Variable,
 ) -> TensorVariable:
-    """The real cells of a row given its component, 0 where missing; the last argument is a size."""
+    """Draw real cells given the component, 0 where missing; the last argument is a size."""
     real = normal_draw(mean, covariance)
     return (real if maps is None else MapNodes(maps, *rest[:-1]).backward(real)) * observed
 

@@ -147,7 +147,7 @@ def label_draw(
 
 
 def _named(argument: str, entries: Sequence[object] | None, size: int) -> Sequence[object]:
-    """Names as given, else positions; their number must fit."""
+    """``entries`` as a tuple, else positions; ValueError unless there are ``size``."""
     values = range(size) if entries is None else tuple(entries)
     if len(values) != size:
         raise ValueError(f"{argument} must have {size} entries; received {len(values)}.")

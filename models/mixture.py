@@ -122,7 +122,7 @@ class RowMixture:
         row_weight: TensorVariable,
         *args: Variable,
     ) -> TensorVariable:
-        """One table: label, component and cells of every row, then the masks.
+        """Draw a table: label, component and cells of every row, masked by the missing indicators.
 
         A labelled row draws its label like any other: a label held fixed would make the class
         probabilities' calibration untestable. The weight has no part in the draw, because it has no
@@ -196,7 +196,7 @@ def declare_objective(
 
     .. math:: \sum_n v_n (J_n - \log p(x_n, y_n)) + (\tau - 1) \log p(\phi),
 
-    and so belong beside the rows' own node. ``joint`` is ``log p(x, k)``; labels are -1 where
+    and so are added to the node of the rows. ``joint`` is ``log p(x, k)``; labels are -1 where
     hidden.
     """
     alpha, beta, hinge = objective.coefficients
@@ -220,9 +220,9 @@ def declare_objective(
 def margin_violation(
     margin: float, rivals: TensorVariable, indicator: np.ndarray
 ) -> TensorVariable:
-    """Soft maximum over the other classes of what a row lacks of the margin, in nats.
+    """Soft maximum over the other classes of the margin violation of a row, in nats.
 
-    ``rivals`` are ``log p(x, c) - log p(x, y)``; the indicator is 1 at a row's own class.
+    ``rivals`` are ``log p(x, c) - log p(x, y)``; the indicator is 1 at the class of the row.
     """
     sharpened = pt.switch(indicator > 0, -np.inf, np.float64(SHARPNESS) * rivals)
     most = pm.math.logsumexp(sharpened, axis=1) / np.float64(SHARPNESS)
@@ -417,7 +417,7 @@ def _declare_explicit(
 def _declare_category(
     name: str, probabilities: TensorVariable, observed: TensorVariable, codes: np.ndarray
 ) -> None:
-    """One observed category a row, 0 where it is missing."""
+    """Declare an observed categorical column, 0 where the cell is missing."""
     pm.CustomDist(
         name,
         probabilities,
@@ -507,7 +507,7 @@ def coords(
 def _names(
     argument: str, entries: Iterable[object] | None, size: int, prefix: str | None = None
 ) -> Sequence[object]:
-    """Names as given, else positions behind a prefix; their number must fit."""
+    """``entries`` as a tuple, else positions behind a prefix; ValueError unless ``size``."""
     if entries is None:
         return range(size) if prefix is None else tuple(f"{prefix}{i}" for i in range(size))
     values = tuple(entries)

@@ -151,7 +151,7 @@ def _(prior: HorseshoePrecisions) -> TensorVariable:
 
 
 def _normal(precisions: TensorVariable) -> TensorVariable:
-    """Normal weights."""
+    """Declare weights ``w ~ N(0, 1 / alpha)``."""
     return pm.Normal(names.COEFFICIENTS, 0.0, precisions**-0.5, dims=names.COEFFICIENT)
 
 

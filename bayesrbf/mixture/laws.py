@@ -129,7 +129,7 @@ class DiagonalCovariances(RealColumns):
 
 
 class SphericalCovariances(RealColumns):
-    r"""One variance of all columns, in units of the columns' scales.
+    r"""Spherical covariance matrices, one variance in units of the scales of the columns.
 
     .. math:: A = \sqrt{a}\, I, \quad a \sim \mathrm{Gamma}(D \nu_0 / 2 + 1,\ D/2)
     """
@@ -201,7 +201,7 @@ class LevelColumns:
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """One simplex of level probabilities a component, for every column."""
+        """A simplex of level probabilities for every column and component."""
         return tuple(
             Variable(
                 name,

@@ -1,4 +1,4 @@
-r"""How maps of real columns towards a normal shape are learnt; a missing cell stays missing.
+r"""Transforms of real columns towards normality, and their fits; a missing cell stays missing.
 
 **Half rank.** The mean of a column in standard units (held within 4) and of its normal scores
 :math:`\Phi^{-1}(\text{mid-rank} / n)`, restandardised: outliers come near, and yet far cells

@@ -203,7 +203,7 @@ class MixturePoints:
     def at(
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> tuple[dict[str, np.ndarray], MixtureParameters]:
-        """Values of the free variables and the point that they stand for, in standard units."""
+        """Values of the free variables, and the parameters in standard units."""
         values = self.standard_values(theta)
         return values, parameters_of(values, self.standard, self.specification)
 

@@ -112,7 +112,7 @@ def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecific
 def joined(
     points: Sequence[MixtureParameters], specification: MixtureSpecification
 ) -> tuple[MixtureParameters, MixtureSpecification]:
-    """One mixture of all components of some points, each point with the same share.
+    """A single mixture of the components of all points, with equal weights of the points.
 
     >>> point = MixtureParameters(np.ones(1), np.ones(1), np.zeros((1, 2)), np.ones((1, 2)), ())
     >>> both, structure = joined([point, point], MixtureSpecification(2, (), (0,), "diag"))

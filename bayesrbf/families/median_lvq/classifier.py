@@ -165,13 +165,13 @@ def _as_vectors(rows: Observations, reader: RowReader | None) -> Observations | 
 
 
 def _by_position(rows: Observations) -> Observations:
-    """Rows whose only cell is their position, which is all that splits need to know of them."""
+    """Rows with their index as the only cell, enough to split and match them."""
     positions = np.arange(rows.n_obs, dtype=np.float64)[:, None]
     return replace(rows, real=positions, codes=np.empty((rows.n_obs, 0), np.intp), whole=None)
 
 
 def merged(training: TrainingTable) -> TrainingTable:
-    """The table of distinct rows, and which row is a copy of which."""
+    """Training table of distinct rows, with ``copies``: every row's index among them."""
     observations, n_obs = training.rows, training.rows.n_obs
     cells = _as_vectors(observations, training.whole)
     if cells is None:
@@ -195,7 +195,7 @@ SIGMA_GRID: Final = (0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.8)
 def widths_to_try(
     objective: str, sigma: object, prior: MedianLVQPrior, scale: float
 ) -> tuple[Sigma | None, ...]:
-    """Widths among which cross-validation chooses; one where there is no choice.
+    """Candidate widths of cross-validation; a single width where sigma is given or sampled.
 
     >>> widths_to_try("rslvq", 2, MedianLVQPrior(), 1.0)
     (2.0,)
@@ -210,7 +210,7 @@ def widths_to_try(
 
 
 def wider_ones(widths: Sequence[Sigma | None], chosen: Sigma | None) -> tuple[float, ...]:
-    """Widths among those tried that lie above the chosen one, from the widest on.
+    """Candidate widths above the chosen width, in descending order.
 
     >>> wider_ones((1.0, 2.0, 3.0), 1.0)
     (3.0, 2.0)
@@ -230,7 +230,7 @@ def choose_width(
     calibrate: bool,
     masked: Source | None,
 ) -> tuple[Sigma | None, Calibration]:
-    """Width of least held-out log loss, and what calibrates it: for all rows, for hidden cells."""
+    """Width with the smallest held-out log loss, and its calibration by missing fraction."""
     if len(widths) == 1 and not calibrate:
         return widths[0], NO_CALIBRATION
     predictions = held_out(rows, prototypes, widths, settings, training, cv=cv, masked=masked)
@@ -254,10 +254,10 @@ def held_out(
     cv: object,
     masked: Source | None,
 ) -> HeldOut | None:
-    """Class log joints of rows that the exemplars were not searched for with.
+    """Class log joints of held-out rows under every width; None if no row is held out.
 
-    A row that is held out is no exemplar and has no likelihood. With a source that compares
-    ``masked`` rows of a table, it is compared with more and more of its cells hidden, too.
+    A held-out row is no exemplar and has no likelihood. With the source ``masked``, which compares
+    rows of a table, copies of the row with more and more masked cells are compared, too.
     """
     training_rows, classes, masking = training.rows, training.class_labels, None
     if masked is None:
@@ -303,10 +303,10 @@ def _searched(
     widths: Sequence[Sigma | None],
     settings: SearchSettings,
 ) -> list[MedianLVQParameters]:
-    """Exemplars under every width: a search starts where that of the next wider one ended.
+    """Exemplars under every width, each search started at the end of the next wider width.
 
-    Wide kernels leave fewer optima; and widths that share their start are compared with less
-    noise than by starts of their own.
+    Wide kernels have fewer optima; and widths with a common start are compared with less noise
+    than under independent starts.
     """
     points: list[MedianLVQParameters] = []
     for width in reversed(widths):
@@ -316,7 +316,7 @@ def _searched(
 
 
 def _restricted(rows: Dissimilarities, seen: Int[np.ndarray, " seen"]) -> Dissimilarities:
-    """Dissimilarities of all rows, of which only some have a label or may be exemplars."""
+    """Dissimilarities with labels and candidates at the rows ``seen`` only."""
     labels = np.full(rows.n_obs, -1)
     labels[seen] = rows.labels[seen]
     return replace(rows, labels=labels, candidates=candidates_of(labels, rows.n_classes))
@@ -568,7 +568,7 @@ class MedianLVQClassifier(Classifier):
         return self
 
     def _check_arguments(self) -> None:
-        """GLVQ has no likelihood: what asks for one is refused."""
+        """Raise ValueError for arguments that need a likelihood under GLVQ, which has none."""
         super()._check_arguments()
         if self.objective != "glvq":
             return
@@ -611,7 +611,7 @@ class MedianLVQClassifier(Classifier):
         return super().refine(method, **options)
 
     def __lacks__(self, need: str) -> str:
-        """Why an estimator of these arguments lacks what an answer needs; empty where it has it."""
+        """Message on why the estimator lacks ``need``, such as a likelihood; else empty."""
         margins = self.objective == "glvq"
         match need:
             case "density":
@@ -630,7 +630,7 @@ class MedianLVQClassifier(Classifier):
                 return ""
 
     def _check_method(self, method: str) -> None:
-        """Exemplars are discrete."""
+        """Raise ValueError for any method but Gibbs sampling: exemplars are discrete."""
         if method != "gibbs":
             raise ValueError(
                 f"refine(method) must be 'gibbs' for {type(self).__name__}, whose exemplars are "

@@ -51,7 +51,7 @@ class WholeRows:
     metric: Metric
 
     def read(self, X: Any, shell: BaseEstimator, *, reset: bool) -> Observations:
-        """Rows without cells."""
+        """Observations without cells, their rows in ``whole``."""
         array = self._array(X, shell, reset=reset)
         cells, no_codes = np.empty((len(array), 0)), np.empty((len(array), 0), dtype=np.intp)
         return Observations(
@@ -78,7 +78,7 @@ class WholeRows:
         return rows
 
     def _matrix(self, X: Any, shell: BaseEstimator, *, reset: bool) -> np.ndarray:
-        """Dissimilarities, those of training rows to each other."""
+        """A precomputed matrix, checked: square when fitting, else one column a training row."""
         matrix: np.ndarray = check_array(
             X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", input_name="X"
         )
@@ -119,7 +119,7 @@ def pairwise(
 
 
 def _block(rows: np.ndarray, reference: np.ndarray, metric: Metric) -> np.ndarray:
-    """Dissimilarities of some rows; a callable is asked for every pair."""
+    """Dissimilarities of rows to ``reference``; a callable is called for every pair."""
     if not callable(metric):
         return np.asarray(pairwise_distances(rows, reference, metric=metric))
     if is_jitted(metric) and rows.dtype.kind in "biuf":
@@ -175,7 +175,7 @@ class Gower:
     def between(
         self, rows: Observations, reference: Observations, dtype: type[np.floating] = np.float64
     ) -> Float[np.ndarray, "row other"]:
-        """Dissimilarities, from 0 to 1, of rows to others.
+        """Dissimilarities of rows to ``reference``, from 0 to 1.
 
         Both are in the user's units; a block of rows is computed at a time.
         """
@@ -185,7 +185,7 @@ class Gower:
         return result
 
     def _block(self, rows: Observations, reference: Observations) -> Float[np.ndarray, "row other"]:
-        """Dissimilarities of some rows, column by column."""
+        """Dissimilarities of rows to ``reference``, summed column by column."""
         total = np.zeros((rows.n_obs, reference.n_obs))
         with np.errstate(over="ignore"):
             for x, y, span, hole in zip(

@@ -35,9 +35,9 @@ Exemplars = Int[np.ndarray, " prototype"]  # Training row that each prototype is
 
 @dataclass(frozen=True)
 class CandidateColumns:
-    """Dissimilarities of the labelled rows to candidates, in a fixed form.
+    """Transformed dissimilarities of the labelled rows to candidates.
 
-    ``form`` maps dissimilarities, entry by entry, to what is asked for in float64.
+    ``form`` is the transform, such as a kernel; it acts entry by entry and returns float64.
     """
 
     rows: Dissimilarities
@@ -55,13 +55,13 @@ class CandidateColumns:
 
     @cached_property
     def flat_columns(self) -> Float[np.ndarray, " entry"] | None:
-        """Columns of the classes one after the other, each in one piece, where they are few."""
+        """Blocks (labelled row, candidate) of all classes, flattened; None if too large."""
         return None if self.rows.to_candidates is None else self.form(self.rows.to_candidates)
 
     def blocks(self, label: int) -> Iterator[tuple[slice, Float[np.ndarray, "row candidate"]]]:
-        """Columns of a class, and where they lie among the labelled rows.
+        """Slices of the labelled rows, each with its columns of the candidates of a class.
 
-        All rows come at once where the columns are kept, else in blocks.
+        There is one slice where the columns are in memory.
         """
         rows, candidates = self.rows.labelled, self.rows.candidates[label]
         if self.flat_columns is not None:
@@ -72,13 +72,13 @@ class CandidateColumns:
             yield at, self.form(self.rows.values[rows[at][:, None], candidates])
 
     def of(self, exemplars: Exemplars) -> Float[np.ndarray, "prototype labelled"]:
-        """Columns of given rows, each one line of the result."""
+        """Columns of the exemplars as C-ordered lines."""
         columns = self.form(self.rows.values[self.rows.labelled[:, None], exemplars])
         return np.ascontiguousarray(columns.T)
 
 
 class MovingExemplars(ABC):
-    """Exemplars that move one at a time, and what each candidate would make of an objective."""
+    """Coordinate search over exemplars: the objective at every candidate of one prototype."""
 
     def __init__(
         self, columns: CandidateColumns, prototypes: Prototypes, exemplars: Exemplars
@@ -90,7 +90,7 @@ class MovingExemplars(ABC):
 
     @abstractmethod
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The objective for a prototype at each of the candidates of its class."""
+        """Objective with the prototype at each candidate of its class."""
 
     def sweep(
         self,
@@ -124,13 +124,12 @@ class MovingExemplars(ABC):
     def rest_by_class(
         self, prototype: int, nothing: float, over: np.ufunc
     ) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, "label labelled"]]:
-        """Columns of all prototypes but one, put together by class: the row's own, and every class.
+        """Reduction over all prototypes but one: for the class of each row, and for every class.
 
-        ``nothing`` stands for the one that is left out; ``over`` puts two together, such as
-        ``np.add``.
+        ``over`` is the reduction, such as ``np.add``, and ``nothing`` its neutral element.
         """
         line = self._lines[prototype].copy()
-        # One line is exchanged for the sums and put back, so that the others need no copy.
+        # One line is exchanged for the reduction and put back, which avoids a copy of all lines.
         self._lines[prototype] = nothing
         of_class = over.reduceat(self._lines, self._starts, axis=0)
         self._lines[prototype] = line
@@ -168,7 +167,7 @@ class MarginSum:
         return float(self.rows.weights[self.rows.labelled] @ self.pointwise(exemplars))
 
     def scorer(self, exemplars: Exemplars) -> MovingExemplars:
-        """Prepare to judge moves by sums of margins."""
+        """Scores of swaps by the sum of margins."""
         return MarginSwaps(self._columns, self.prototypes, exemplars)
 
     def bound(self, exemplars: Exemplars) -> MovingExemplars:
@@ -194,7 +193,7 @@ class MarginSum:
 
     @cached_property
     def _columns(self) -> CandidateColumns:
-        """Dissimilarities to the candidates."""
+        """Dissimilarities of the labelled rows to candidates, in float64."""
         return CandidateColumns(self.rows, partial(np.asarray, dtype=np.float64))
 
 
@@ -216,7 +215,7 @@ class MarginSwaps(MovingExemplars):
         self._gamma = gamma
 
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The sum of the margins, or its bound, for a prototype at each candidate of its class."""
+        """Sum of the margins or its bound, with the prototype at each candidate."""
         columns, label = self.columns, self.prototypes.classes[prototype]
         near, of_class = self.rest_by_class(prototype, np.inf, np.minimum)
         # The nearest of any other class: the row's own is out.
@@ -233,13 +232,12 @@ class MarginSwaps(MovingExemplars):
 def class_margins(
     columns: Real[np.ndarray, "obs prototype"], prototypes: Prototypes
 ) -> Float[np.ndarray, "obs label"]:
-    r"""Sato-Yamada margin of each class, were it the label, from -1 to 1.
+    r"""Sato-Yamada margin of each class as the label, from -1 to 1.
 
     .. math:: \frac{d_{\neg c}(x) - d_c(x)}{d_{\neg c}(x) + d_c(x)}
 
     with :math:`d_c` the dissimilarity to the nearest exemplar of class c and :math:`d_{\neg c}`
-    that to the nearest of any other class. It is 0 where both are 0, or where there is no other
-    class.
+    to the nearest of any other class. It is 0 where both are 0, or where there is no other class.
     """
     columns = columns.astype(np.float64)
     margins = np.empty((len(columns), len(prototypes.class_slices)))
@@ -253,11 +251,11 @@ def class_margins(
 def far_fraction(
     near: Float[np.ndarray, "*shape"], far: Float[np.ndarray, "*#shape"]
 ) -> Float[np.ndarray, "*shape"]:
-    """Fraction of the other classes' dissimilarity, :math:`d_- / (d_+ + d_-)`, from 0 to 1.
+    """``d_- / (d_+ + d_-)`` of every row, from 0 to 1.
 
-    ``near`` is the dissimilarity to the nearest exemplar of the own class, ``far`` that to the
-    nearest of any other, infinite where there is no other. The result is 1/2 then, and where
-    both are 0.
+    ``near``, :math:`d_+`, is the dissimilarity to the nearest exemplar of the class; ``far``,
+    :math:`d_-`, to the nearest of any other class, infinite where there is none. The result is 1/2
+    then, and where both are 0.
 
     >>> far_fraction(np.array([1.0, 0.0, 2.0]), np.array([3.0, 0.0, np.inf]))
     array([0.75, 0.5 , 0.5 ])
@@ -275,11 +273,11 @@ SAFE: Final = 600.0  # Kernels down to exp(-SAFE) are added and divided as they 
 
 
 class _Swaps(MovingExemplars):
-    r"""Scores of RSLVQ after a swap: the base of those by kernels and those by their logs.
+    r"""Base class of the scores of RSLVQ after a swap, by kernels or by their logarithms.
 
     With ``bound``, scores are the bound
-    :math:`\sum_n v_n \gamma_{nj} \log k_{nj} - \sum_n v_n \log \sum_j k_{nj}`. Given is the
-    first sum for every prototype and candidate, in place of the term of the row's own class.
+    :math:`\sum_n v_n \gamma_{nj} \log k_{nj} - \sum_n v_n \log \sum_j k_{nj}`. The argument is
+    the first sum for every prototype and candidate, which replaces the term of the row's class.
     ``offset`` is added to every log likelihood.
     """
 
@@ -296,7 +294,7 @@ class _Swaps(MovingExemplars):
         self._bound, self._offset = bound, offset
 
     def _first(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The part of the scores that does not depend on the sums of kernels."""
+        """Terms of the scores that do not depend on the sums of kernels."""
         size = self.columns.rows.candidates[self.prototypes.classes[prototype]].size
         if self._bound is not None:
             return self._bound[prototype, :size].copy()
@@ -307,7 +305,7 @@ class KernelSwaps(_Swaps):
     """Scores from sums of kernels, none of which underflows, in compiled code."""
 
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The log likelihood or its bound, for a prototype at each candidate of its class."""
+        """Log likelihood or its bound in nats, with the prototype at each candidate."""
         columns, label = self.columns, self.prototypes.classes[prototype]
         of_label, of_class = self.rest_by_class(prototype, 0.0, np.add)
         whole, joins = of_class.sum(axis=0), columns.labels == label
@@ -331,7 +329,7 @@ class KernelSwaps(_Swaps):
         uniforms: Float[np.ndarray, " turn"] | None = None,
         tolerance: float = 0.0,
     ) -> Exemplars:
-        """Move prototypes in turn, in one compiled call where the kernels are kept."""
+        """Move prototypes in turn, in one compiled call where the kernels are in memory."""
         columns = self.columns
         if columns.flat_columns is None:
             return super().sweep(exemplars, order, uniforms=uniforms, tolerance=tolerance)
@@ -364,7 +362,7 @@ class LogSwaps(_Swaps):
     """Scores from logs of kernels, some of which would underflow."""
 
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The log likelihood or its bound, for a prototype at each candidate of its class."""
+        """Log likelihood or its bound in nats, with the prototype at each candidate."""
         columns, label = self.columns, self.prototypes.classes[prototype]
         of_label, of_class = self.rest_by_class(prototype, -np.inf, np.logaddexp)
         whole, totals = np.logaddexp.reduce(of_class, axis=0), self._first(prototype)
@@ -412,7 +410,7 @@ def similarities(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.n
 def class_log_joint(
     columns: Real[np.ndarray, "obs prototype"], prototypes: Prototypes, sigma: float
 ) -> Float[np.ndarray, "obs label"]:
-    r"""Log of the summed kernels of each class, whose softmax over the classes is p(c | x).
+    r"""Log of the summed kernels of each class; the softmax over classes is p(c | x).
 
     .. math:: \log \sum_{j \in c} e^{-d(x, \theta_j) / \sigma^2}
 
@@ -464,7 +462,7 @@ class ConditionalLikelihood:
         return float(likelihood) + self._log_prior
 
     def scorer(self, exemplars: Exemplars) -> MovingExemplars:
-        """Prepare to judge moves by log likelihoods in nats.
+        """Scores of swaps by log likelihoods in nats.
 
         Under a uniform prior they are the log full conditional of an exemplar, up to a constant.
         """
@@ -545,7 +543,7 @@ class ConditionalLikelihood:
 
 
 Objective = MarginSum | ConditionalLikelihood
-"""What a search for exemplars maximises: by its values, or by a bound where it rises with it."""
+"""Objective of a search for exemplars, with the lower bound of the generalised EM."""
 
 
 def label_logs(

@@ -43,7 +43,7 @@ class Dissimilarities:
 
     @cached_property
     def scale(self) -> float:
-        """Median dissimilarity of distinct rows; 1 where it is 0."""
+        """Median dissimilarity of two different rows, 1 if it is 0."""
         chosen = np.unique(np.linspace(0, self.n_obs - 1, min(self.n_obs, MEDIAN_ROWS)).astype(int))
         distinct = np.arange(self.n_obs) != chosen[:, None]
         values = self.values[chosen][distinct]
@@ -57,13 +57,13 @@ class Dissimilarities:
 
     @cached_property
     def labelled(self) -> Int[np.ndarray, " labelled"]:
-        """Rows that have a likelihood, those of one weight side by side."""
+        """Indices of rows with a label and positive weight, sorted by weight."""
         rows = np.flatnonzero((self.labels >= 0) & (self.weights > 0))
         return rows[np.argsort(self.weights[rows], kind="stable")]
 
     @cached_property
     def candidate_starts(self) -> Int[np.ndarray, " edge"]:
-        """Place of each class's first candidate among all candidates, and their number."""
+        """Index of the first candidate of each class among all candidates, then their number."""
         return np.cumsum([0, *[candidates.size for candidates in self.candidates]])
 
     @cached_property

@@ -56,7 +56,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class ExemplarFit:
-    """The winning restart of a search."""
+    """Best restart of a search."""
 
     parameters: MedianLVQParameters  # The point; exemplars of a class in ascending order.
     trace: Trace
@@ -109,10 +109,7 @@ def random_exemplars(
 
 
 def objective_of(rows: Dissimilarities, prototypes: Prototypes, sigma: Sigma | None) -> Objective:
-    """The objective of a search, at the median of a prior of the width.
-
-    It is that of RSLVQ, or of GLVQ where sigma is None.
-    """
+    """Objective of RSLVQ, at the prior median of the width, or of GLVQ where sigma is None."""
     if sigma is None:
         return MarginSum(rows, prototypes)
     return ConditionalLikelihood(rows, prototypes, *width_and_prior(sigma))
@@ -226,7 +223,7 @@ class MedianLVQLogPosterior(LogPosterior):
 
     @property
     def component_class(self) -> Int[np.ndarray, " component"]:
-        """Class of every prototype; those of one class are exchangeable."""
+        """Class of every prototype; prototypes of a class are exchangeable."""
         return np.asarray(self.prototypes.classes)
 
     @property
@@ -241,12 +238,12 @@ class MedianLVQLogPosterior(LogPosterior):
         return scales
 
     def markov_kernel(self) -> ExemplarSweep:
-        """Prepare Gibbs sweeps, flattened at first so that chains start far apart."""
+        """Gibbs sweeps, first under a flattened likelihood, so that chains start overdispersed."""
         rows = replace(self.rows, weights=FLATTENED * self.rows.weights)
         return ExemplarSweep(replace(self, rows=rows), following=ExemplarSweep(self))
 
     def pack(self, parameters: MedianLVQParameters) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of a point."""
+        """Row indices of the exemplars and, where it is free, log sigma."""
         theta = parameters.exemplars.astype(np.float64)
         if self.prior is None or parameters.sigma is None:
             return theta
@@ -377,7 +374,7 @@ class ExemplarSweep(MarkovKernel):
 def slice_step(
     log_density: Callable[[float], float], start: float, step: float, rng: np.random.Generator
 ) -> float:
-    """One draw along a line that leaves a density invariant: stepping out, then shrinking.
+    """Slice sampling update in one dimension: stepping out, then shrinking.
 
     The log density must fall without limit on both sides. ``step`` is the width of the first
     interval, best about that of the density.

@@ -108,10 +108,10 @@ class ClassResponses:
 
 @dataclass(frozen=True)
 class LogStudentMixture(StudentMixture):
-    """Law of a positive number whose logarithm has such an equal mixture.
+    """Law of a positive response whose logarithm has a :class:`StudentMixture`.
 
-    If that is of Student's t, the number has neither mean nor standard deviation. So the centre is
-    the median, and ``sd`` and ``sd_of_mean`` are those of the logarithm.
+    Under Student's t the response has neither mean nor standard deviation. So the centre is the
+    median, and ``sd`` and ``sd_of_mean`` describe the logarithm.
     """
 
     figures: ClassVar[tuple[str, str, str]] = "median", "sd_of_log", "sd_of_mean_of_log"
@@ -121,32 +121,32 @@ class LogStudentMixture(StudentMixture):
         return self.quantile(0.5)
 
     def quantile(self, prob: float) -> Float[np.ndarray, " obs"]:
-        """Quantile of each response, which is positive."""
+        """Quantile of each response: the exponential of the logarithm's quantile."""
         return _positive(super().quantile(prob))
 
     def log_density(self, values: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
-        """Log density of given responses in nats, per unit of the response."""
+        """Log density at ``values`` in nats, per unit of the response; -inf at 0 and below."""
         logs = np.log(np.where(values > 0, values, np.nan))
         return np.where(values <= 0, -np.inf, super().log_density(logs) - logs)
 
     def draw(self, rng: np.random.Generator) -> Float[np.ndarray, " obs"]:
-        """One response of each row."""
+        """One draw of each row's response."""
         return _positive(super().draw(rng))
 
 
 def _positive(logs: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
-    """Numbers of given logarithms; those too large or too small for a float are the last ones."""
+    """``exp(logs)``, clipped to finite positive floats."""
     return np.exp(np.clip(logs, -MOST_EXPONENT, MOST_EXPONENT))
 
 
 def modelled(values: Float[np.ndarray, " obs"], kind: Response) -> Float[np.ndarray, " obs"]:
-    """What is normal about the linear output: numbers, or their logarithms."""
+    """Responses on the scale of the Gaussian noise: the numbers, or their logarithms."""
     return np.log(values) if kind == "log_number" else values
 
 
 @stored
 class NumberResponses:
-    """Responses that are numbers: the labels of rows are places among their distinct values."""
+    """Numeric responses; the label of a row is the index of its response in ``values``."""
 
     values: Float[np.ndarray, " value"]  # Distinct responses in the user's units, ascending.
     units: Standardisation  # Of the responses, or of their logarithms where these are modelled.
@@ -155,7 +155,7 @@ class NumberResponses:
 
     @property
     def units_of_graph(self) -> Standardisation:
-        """Location and scale, which the graph takes out of what is modelled."""
+        """Location and scale by which the graph standardises the modelled response."""
         return self.units
 
     @property
@@ -164,7 +164,7 @@ class NumberResponses:
         return LogStudentMixture if self.kind == "log_number" else StudentMixture
 
     def log_units(self, values: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
-        """Log size in the user's units of one standard unit at each of some responses."""
+        """Log size of one standard unit in the user's units, at the responses ``values``."""
         jacobian = np.log(values) if self.kind == "log_number" else np.zeros(values.size)
         return np.log(self.units.scale[0]) + jacobian
 
@@ -355,7 +355,7 @@ class FittedNetwork(FittedModel):
         return n_classes if self.responses.values is None else self.responses.values.size
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
-        """The fitted point in the coordinates of its log posterior."""
+        """Unconstrained coordinates of the fitted point."""
         return log_posterior.pack(self.start)
 
     def network_at(
@@ -419,7 +419,7 @@ class FittedNetwork(FittedModel):
 
 @dataclass(frozen=True)
 class NetworkFit:
-    """A fitted network and the way there."""
+    """Parameters of a fitted network, with the trace and status of the optimisation."""
 
     parameters: RBFNetworkParameters  # The point, in standard units.
     joint: Float[np.ndarray, " iteration"]
@@ -655,7 +655,7 @@ RULES = SHARED | {
 
 
 def check_penalties(owner: str, arguments: Arguments) -> None:
-    """Refuse a prior of the output weights that is none."""
+    """Raise ValueError for an improper prior of the output weights, ``l1 = l2 = 0``."""
     if arguments["l1"] == 0 and arguments["l2"] == 0:
         raise ValueError(
             f"{owner} needs a proper prior of the output weights: l1 or l2 must be positive."
@@ -689,7 +689,7 @@ def fit_to_rows(
     settings: NetworkSettings,
     previous: FittedNetwork | None = None,
 ) -> tuple[FittedNetwork, NetworkFit]:
-    """Fit both layers to distinct rows, from where a previous fit of the same table ended."""
+    """Fit both layers to distinct rows, from the end of a previous fit of the table if given."""
     specification = settings.specification(
         rows.real.shape[1], levels, responses.n_outputs, responses.kind
     )
@@ -709,7 +709,7 @@ RESPONSES: dict[str, tuple[Response, ...]] = {
 def read_responses(
     X: object, y: object, weights: Float[np.ndarray, " obs"], response: str, owner: str
 ) -> tuple[list[NumberResponses], Int[np.ndarray, " obs"]]:
-    """Distinct responses with the units of each kind, and rows' places among them, -1 if hidden."""
+    """Responses under every kind of model, and each row's index among distinct responses or -1."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     numbers = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)

@@ -32,12 +32,12 @@ RIDGE = 1e-10
 
 @dataclass(frozen=True)
 class Smooth:
-    """The part of an objective beside the penalty, at one point."""
+    """Value and derivatives of an objective at one point, without its penalty."""
 
     value: float  # The objective to maximise; minus infinity where it is not defined.
-    gradient: Float[np.ndarray, " coordinate"]  # Its gradient where it is smooth.
+    gradient: Float[np.ndarray, " coordinate"]  # Derivatives in theta at fixed ``|theta|``.
     by_size: Float[np.ndarray, " coordinate"]
-    """Its derivatives in ``|theta|``, which have a kink at zero."""
+    """Derivatives of the objective in ``|theta|``, which has a kink at zero."""
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ class Classes:
 
     @property
     def known(self) -> Bool[np.ndarray, " obs"]:
-        """Rows whose response is not hidden."""
+        """Mask of rows with a response."""
         return self.labels >= 0
 
     def evaluate(
@@ -74,10 +74,9 @@ class Classes:
     ) -> tuple[
         Float[np.ndarray, " obs"], Float[np.ndarray, "obs output"], Float[np.ndarray, " obs"]
     ]:
-        """Unweighted log likelihood in nats, and its derivatives.
+        """Unweighted log likelihood of each row in nats, and its derivatives.
 
-        They are those of each row in its linear output and, all zero, in the noise precision,
-        which classes do not have.
+        Derivatives are in the linear outputs, and in the noise precision: 0, as classes have none.
         """
         known = self.known
         log_sums, probabilities = log_sum_exp(linear, axis=1)
@@ -105,7 +104,7 @@ class Numbers:
 
     @property
     def known(self) -> Bool[np.ndarray, " obs"]:
-        """Rows whose response is not hidden."""
+        """Mask of rows with a response."""
         return ~np.isnan(self.targets)
 
     def evaluate(
@@ -113,9 +112,9 @@ class Numbers:
     ) -> tuple[
         Float[np.ndarray, " obs"], Float[np.ndarray, "obs output"], Float[np.ndarray, " obs"]
     ]:
-        """Unweighted log likelihood in nats, and its derivatives.
+        """Unweighted log likelihood of each row in nats, and its derivatives.
 
-        They are those of each row in its linear output and in the noise precision tau.
+        Derivatives are in the linear output and in the noise precision tau.
         """
         known = self.known
         residuals = np.where(known, self.targets - linear[:, 0], 0.0)
@@ -133,8 +132,8 @@ Output = Classes | Numbers  # Responses that know their likelihood.
 class OutputLayer:
     """Weights of an output layer; exactly zero where they are not needed.
 
-    ``noise_precision`` is that of a numeric response, 1 for classes. ``violation`` is the
-    largest entry of the smallest subgradient, 0 at the optimum.
+    ``noise_precision`` is 1 for classes. ``violation`` is the largest entry of the smallest
+    subgradient, 0 at the optimum.
     """
 
     coefficients: Float[np.ndarray, "output component"]
@@ -144,7 +143,7 @@ class OutputLayer:
 
     @classmethod
     def empty(cls, specification: RBFNetworkSpecification) -> OutputLayer:
-        """The layer of zeros, which says the same of every row."""
+        """The layer with all weights and biases 0."""
         shape = (specification.n_outputs, specification.mixture.n_components)
         return cls(np.zeros(shape), np.zeros(specification.n_outputs))
 
@@ -215,21 +214,21 @@ class _PenalisedLikelihood:
         return np.repeat([self.hyperparameters.l2, free], [self.size, self.start.intercepts.size])
 
     def coordinates(self, layer: OutputLayer) -> np.ndarray:
-        """Coordinates of a layer."""
+        """Weights, biases and log noise precision of a layer as one vector."""
         blocks = [layer.coefficients.reshape(-1), layer.intercepts]
         if self.output.has_noise:
             blocks.append(np.array([np.log(layer.noise_precision)]))
         return np.concatenate(blocks)
 
     def layer(self, theta: np.ndarray) -> OutputLayer:
-        """The layer at given coordinates."""
+        """Output layer from coordinates ``theta``."""
         coefficients = theta[: self.size].reshape(self.start.coefficients.shape)
         noise = float(np.exp(theta[-1])) if self.output.has_noise else 1.0
         end = self.size + self.start.intercepts.size
         return OutputLayer(coefficients, theta[self.size : end], noise)
 
     def smooth(self, theta: np.ndarray) -> Smooth:
-        """Value and gradient."""
+        """Log posterior of the layer in nats without the l1 penalty, and its gradient."""
         at, prior = self.layer(theta), self.hyperparameters
         linear = self.features @ at.coefficients.T + at.intercepts
         log_likelihood, by_linear, by_noise = self.output.evaluate(linear, at.noise_precision)
@@ -247,7 +246,7 @@ class _PenalisedLikelihood:
         return Smooth(value, gradient, np.zeros(theta.size))
 
     def curvature(self, theta: np.ndarray) -> np.ndarray:
-        """Negative Hessian, of classes alone: numbers are not fitted with steps."""
+        """Negative Hessian of the log posterior; for classes only."""
         at = self.layer(theta)
         linear = self.features @ at.coefficients.T + at.intercepts
         known = self.weights * self.output.known
@@ -310,7 +309,7 @@ def relative_sizes(
 
 @dataclass(frozen=True)
 class Link:
-    """The link's part of the log density at one point, and its derivatives."""
+    """Log density of the link at one point, and its derivatives."""
 
     value: float  # ``log Dirichlet(pi; a + gamma s) - log Dirichlet(pi; a)`` in nats.
     counts: Float[np.ndarray, " component"]
@@ -365,9 +364,9 @@ def output_variables(specification: RBFNetworkSpecification) -> tuple[Variable, 
 
 @dataclass(frozen=True)
 class NetworkPoint:
-    """One point in standard units, with its free variables by name, as the graph has them.
+    """Parameters at one point in standard units, and the graph's free variables by name.
 
-    ``noise_precision`` is that of a numeric response, 1 for classes.
+    ``noise_precision`` is 1 for classes.
     """
 
     values: dict[str, np.ndarray]
@@ -377,7 +376,7 @@ class NetworkPoint:
     noise_precision: float
 
     def link(self, prior: RBFNetworkHyperparameters) -> Link:
-        """The link's part of the prior of the mixture weights."""
+        """Link term of the prior of the mixture weights."""
         concentration = prior.mixture.weight_concentration
         return Link.at(self.mixture.weights, self.coefficients, concentration, prior.link)
 
@@ -447,7 +446,7 @@ class FeatureMap:
 
     @property
     def uses_weights(self) -> bool:
-        """Whether the mixture weights are part of the features."""
+        """Whether the features depend on the mixture weights."""
         return self._kind == "responsibility"
 
     def forward(
@@ -455,7 +454,7 @@ class FeatureMap:
         log_joint: Float[np.ndarray, "obs component"],
         log_weights: Float[np.ndarray, " component"],
     ) -> Float[np.ndarray, "obs component"]:
-        """Features, given the log joints ``log pi_k + log p(x_o | k)`` in nats and log weights."""
+        """Features from ``log pi_k + log p(x_o | k)`` and ``log pi_k`` in nats."""
         if self._kind == "responsibility":
             return log_sum_exp(log_joint, axis=1)[1]
         log_density = log_joint - log_weights + self._constants
@@ -512,7 +511,7 @@ class Network:
         return ClassPrediction(linear, log_sum_exp(log_joint, axis=1)[0])
 
     def _features_of(self, mixture: MixtureParameters, log_joint: np.ndarray) -> np.ndarray:
-        """Features of rows whose log joints are known."""
+        """Features from log joints at the hidden layer ``mixture``."""
         log_weights = component_log_weights(mixture, self._specification.mixture)
         return self._features.forward(log_joint, log_weights)
 
@@ -616,7 +615,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Free variables of the mixture, then those of the output layer."""
+        """Free variables of the mixture, then of the output layer."""
         return (*self.points.variables, *self._output_variables)
 
     @cached_property
@@ -633,7 +632,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
     def pack(  # type: ignore[override]
         self, parameters: RBFNetworkParameters
     ) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of a point that is in the user's units."""
+        """Unconstrained coordinates of parameters in the user's units."""
         output = {
             names.COEFFICIENTS: parameters.coefficients,
             names.INTERCEPTS: parameters.intercepts,
@@ -645,7 +644,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
     def unpack(  # type: ignore[override]
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> RBFNetworkParameters:
-        """Point in the user's units at given coordinates."""
+        """Parameters in the user's units at coordinates ``theta``."""
         point = self._point(theta)
         mixture = point.mixture.in_units(self.points.units)
         return RBFNetworkParameters(
@@ -772,7 +771,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         return OneByOne(predict)
 
     def _point(self, theta: np.ndarray) -> NetworkPoint:
-        """Values and parameters in standard units."""
+        """Parameters and free variables in standard units at coordinates ``theta``."""
         hidden, output = np.split(theta, [self.points.dimension])
         values = coordinates.to_constrained(self._output_variables, output)
         return NetworkPoint(
@@ -828,15 +827,15 @@ class StudentMixture:
     """Names of :meth:`centre`, :meth:`sd` and :meth:`sd_of_mean`."""
 
     def centre(self) -> Float[np.ndarray, " obs"]:
-        """Mean of each response, which is what a prediction says."""
+        """Predictive mean of each response."""
         return self.locations.mean(axis=0)
 
     def sd_of_mean(self) -> Float[np.ndarray, " obs"]:
-        """Spread of the draws' means: what noise has no part in."""
+        """Standard deviation of the mean over draws: predictive spread without noise."""
         return self.locations.std(axis=0)
 
     def sd(self) -> Float[np.ndarray, " obs"]:
-        """Standard deviation of each response: noise and the spread of the draws' means."""
+        """Predictive standard deviation: noise variance plus ``sd_of_mean()^2``, square root."""
         noise = (self.scales**2).mean() / (1 - 2 / self.df)
         return np.sqrt(self.sd_of_mean() ** 2 + noise)
 
@@ -846,7 +845,7 @@ class StudentMixture:
         return np.stack(ends, axis=1)
 
     def quantile(self, prob: float) -> Float[np.ndarray, " obs"]:
-        """Quantile of each response, by bisection between those of the outermost draws.
+        """Quantile of each response, by bisection between the extreme quantiles of single draws.
 
         ``prob`` is the probability below the quantile, within (0, 1).
         """
@@ -854,7 +853,7 @@ class StudentMixture:
         lower, upper = single.min(axis=0), single.max(axis=0)
         if len(self.locations) == 1:
             return lower
-        # The quantile of a mixture lies between the extreme ones of its parts.
+        # The quantile of a mixture lies between the extreme quantiles of its components.
         for _ in range(BISECTIONS):
             middle = 0.5 * (lower + upper)
             scaled = (middle - self.locations) / self.scales[:, None]
@@ -863,13 +862,13 @@ class StudentMixture:
         return 0.5 * (lower + upper)
 
     def log_density(self, values: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
-        """Log density of given responses in nats, per unit of the response."""
+        """Log density at ``values`` in nats, per unit of the response."""
         scales = self.scales[:, None]
         log_densities = student.logpdf((values - self.locations) / scales, self.df) - np.log(scales)
         return logsumexp(log_densities, axis=0) - np.log(len(log_densities))
 
     def draw(self, rng: np.random.Generator) -> Float[np.ndarray, " obs"]:
-        """One response of each row."""
+        """One draw of each row's response."""
         n_draws, n_obs = self.locations.shape
         chosen = rng.integers(n_draws, size=n_obs)
         noise = _standard_quantile(rng.random(n_obs), self.df)
@@ -877,10 +876,11 @@ class StudentMixture:
 
 
 def _standard_cdf(values: np.ndarray, df: float) -> np.ndarray:
-    """Cumulative distribution; scipy.stats takes ten times as long."""
+    """Distribution function of Student's t or, for infinite ``df``, the standard normal."""
+    # scipy.stats takes ten times as long.
     return np.asarray(ndtr(values) if np.isinf(df) else stdtr(df, values))
 
 
 def _standard_quantile(prob: float | np.ndarray, df: float) -> np.ndarray:
-    """Quantiles of the standard distribution."""
+    """Quantiles of Student's t or, for infinite ``df``, of the standard normal."""
     return np.asarray(ndtri(prob) if np.isinf(df) else stdtrit(df, prob))

@@ -340,12 +340,12 @@ class SDGMClassifier(Classifier):
 
     @property
     def n_weights_(self) -> int:
-        """Weights that were kept."""
+        """Number of weights after pruning, in the most probable mode."""
         return self._fit.model.modes.best.n_weights
 
     @property
     def n_components_(self) -> int:
-        """Components that were kept."""
+        """Number of components after pruning, in the most probable mode."""
         return self._fit.model.modes.best.n_components
 
     @property
@@ -355,12 +355,12 @@ class SDGMClassifier(Classifier):
 
     @property
     def mode_n_weights_(self) -> Int[np.ndarray, " mode"]:
-        """Weights that every mode kept."""
+        """Number of weights after pruning, in every mode."""
         return np.array([mode.n_weights for mode in self._fit.model.modes.parameters])
 
     @property
     def component_classes_(self) -> Shaped[np.ndarray, " component"]:
-        """Class of every component that was kept."""
+        """Class of every component after pruning."""
         return self.classes_[self.fitted_.model.parameters.component_class]
 
     # ---- predicting

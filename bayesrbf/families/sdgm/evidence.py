@@ -76,7 +76,7 @@ def factor_features(features: Float[np.ndarray, "point feature"], reduce: bool) 
 
 @dataclass(frozen=True)
 class Whitened:
-    """Features of whitened coordinates c with standard normal priors, and the way back.
+    """Features of whitened coordinates c with standard normal priors: ``w = A^-1/2 V c``.
 
     ``directions`` are the V of every component, with orthonormal columns; ``deviations`` are
     the prior standard deviations of the weights.
@@ -89,7 +89,7 @@ class Whitened:
     def weights(
         self, coordinates: Float[np.ndarray, " coordinate"]
     ) -> Float[np.ndarray, " weight"]:
-        """Weights ``A^-1/2 V c`` at given coordinates."""
+        """Weights ``w = A^-1/2 V c`` of coordinates c."""
         by_component = [
             v @ coordinates[slot]
             for v, slot in zip(self.directions, weight_slices(self.designs), strict=True)
@@ -99,17 +99,16 @@ class Whitened:
     def coordinates(
         self, weights: Float[np.ndarray, " weight"]
     ) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates ``V' A^1/2 w`` of the part of given weights that the rows determine."""
+        """Coordinates ``c = V' A^1/2 w``, the projection of w on directions that change a row."""
         edges = np.cumsum([len(v) for v in self.directions])[:-1]
         by_component = np.split(weights / self.deviations, edges)
         pairs = zip(self.directions, by_component, strict=True)
         return np.concatenate([np.zeros(0), *(v.T @ block for v, block in pairs)])
 
     def determined(self, inverses: list[Float[np.ndarray, "_ _"]]) -> Float[np.ndarray, " weight"]:
-        """Share of every weight that the rows determine, between 0 and 1: MacKay's gamma.
+        """MacKay's gamma of every weight: 1 - posterior variance / prior variance, within [0, 1].
 
-        It is 1 less the ratio of posterior to prior variance, from the posterior covariance of
-        every component's c.
+        ``inverses`` are the posterior covariances of c, one a component.
         """
         by_component = []
         for v, inverse in zip(self.directions, inverses, strict=True):
@@ -120,9 +119,9 @@ class Whitened:
     def covariance(
         self, inverse: Float[np.ndarray, "coordinate coordinate"]
     ) -> Float[np.ndarray, "weight weight"]:
-        """Posterior covariance of the weights, given that of c.
+        """Posterior covariance of the weights from ``inverse``, the posterior covariance of c.
 
-        Directions that change no row keep their prior.
+        Directions that change no row have their prior covariance.
         """
         n_weights = self.deviations.size
         v = np.zeros((n_weights, len(inverse)))
@@ -167,7 +166,7 @@ class State:
 
 
 def without_superfluous(state: State) -> State:
-    """Drop components that are rare or like another, and give their probability to one that stays.
+    """Remove rare and duplicate components; their probability goes to a remaining component.
 
     Every class keeps a component.
     """
@@ -236,7 +235,7 @@ RELATIVE = 0.1  # Conjugate gradients end when the residual is below this fracti
 
 @dataclass(frozen=True)
 class Mode:
-    """A point of the whitened weights and what was found there.
+    """Mode of the whitened weights, with the E-step and the log posterior there.
 
     ``log_posterior`` is the log likelihood less ``c . c / 2``. ``decrement`` is twice the rise
     in nats that the last step promised.
@@ -372,7 +371,7 @@ def newton_step(
 def separate_step(
     designs: Designs, expectation: LabelExpectation, gradient: Float[np.ndarray, " coordinate"]
 ) -> Float[np.ndarray, " coordinate"]:
-    """About Newton's step on the complete-data Hessian, which is never formed; it ascends."""
+    """Ascent step: conjugate gradients on the complete-data Hessian, which is never formed."""
     slots, shape = weight_slices(designs), (gradient.size, gradient.size)
     roots = [
         cho_factor(block + np.eye(len(block)), lower=True)
@@ -477,7 +476,7 @@ class EvidenceProblem:
     factored: Factored
 
     def labels(self, component_class: Int[np.ndarray, " component"]) -> Labels:
-        """The components that each point's row may have, given the class of every component."""
+        """Components that the label of each point's row allows."""
         allowed = np.repeat(self.rows.allowed[:, component_class], self.rows.sizes, axis=0)
         return Labels(allowed, self.rows.starts, self.rows.weights)
 
@@ -543,7 +542,7 @@ def _mode(
     max_steps: int,
     wide: bool = False,
 ) -> Mode:
-    """Search for the mode of the weights, from those of the state."""
+    """Mode of the whitened weights, searched from the weights of ``state``."""
     return find_mode(
         whitened.designs,
         labels,
@@ -564,10 +563,10 @@ def _update(
     *,
     settled: bool,
 ) -> tuple[State, float]:
-    """New precisions and proportions, without what they prune, and the largest change.
+    """State after a fixed-point update and pruning, and the largest change of a log precision.
 
-    The change is that of a log precision, infinite where something was pruned. Once all
-    precisions have settled, the one that moves most jumps to the maximum of its evidence.
+    The change is infinite where a weight or component was pruned. Once all precisions have
+    settled, the precision that changes most is set to the maximum of its evidence.
     """
     coefficients = whitened.weights(mode.coordinates)
     determined = whitened.determined(inverses)
@@ -633,7 +632,7 @@ def _proportions(
 def _finish(
     problem: EvidenceProblem, state: State, path: list[tuple[float, int, int]], status: Status
 ) -> Run:
-    """The exact mode at the last precisions, and the covariance around it."""
+    """Result of a restart: mode, Laplace covariance and evidence at the last precisions."""
     whitened = state.whitened(problem.factored)
     check_size(whitened.designs)
     labels = problem.labels(state.component_class)
@@ -673,7 +672,7 @@ def log_masses(runs: list[Run], alpha_max: float) -> Float[np.ndarray, " restart
 
 
 def log_volume(determined: Float[np.ndarray, " weight"], alpha_max: float) -> float:
-    """Log of the fraction of the precisions' prior that their posterior takes, at most 0.
+    """Log ratio of posterior to prior width of the log precisions, summed; at most 0.
 
     ``determined`` is MacKay's gamma of the active weights.
 
@@ -789,7 +788,7 @@ def _problem(
     row_indices: Int[np.ndarray, " chosen"],
     dual: bool,
 ) -> EvidenceProblem:
-    """Some of the rows, with their features factored."""
+    """Problem of the rows at ``row_indices``, with factored features."""
     if row_indices.size == rows.starts.size:
         return EvidenceProblem(rows, factor_features(phi, reduce=dual))
     points = np.isin(np.repeat(np.arange(rows.starts.size), rows.sizes), row_indices)
@@ -810,7 +809,7 @@ def _restarts(
     rng: np.random.Generator,
     settings: Settings,
 ) -> list[Run]:
-    """Run every start to its end."""
+    """Runs of all restarts."""
     n_starts = settings.n_init if specification.n_components > specification.n_classes else 1
     runs = []
     for restart in range(n_starts):
@@ -824,7 +823,7 @@ def _restarts(
 
 
 def _begun_with(specification: MixtureSpecification, restart: int) -> MixtureSpecification:
-    """The components that a restart begins with.
+    """Specification with the initial components of a restart.
 
     Two restarts have all components, the next two half as many, two all, two a quarter, and so
     on, until one a class has been tried; further halvings would repeat it.
@@ -858,11 +857,10 @@ def cluster_responsibilities(
     specification: MixtureSpecification,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "point component"]:
-    """Responsibilities of clusters within the classes that a row may have, one line a point.
+    """Initial responsibilities of every point, from clusters within the classes that a row allows.
 
-    Most of a row belongs to the component of its nearest cluster. ``observations`` are the rows
-    with their missing cells, in standard units, and with the label of no class where a row may have
-    several.
+    The component of the nearest cluster has ``OWN_RESPONSIBILITY``. ``observations`` are the rows
+    with their missing cells, in standard units, unlabelled where a row may have several classes.
     """
     real = np.zeros(specification.n_features)
     marginals = tuple(np.full(n, 1.0 / n) for n in specification.levels)
@@ -904,9 +902,9 @@ def first_state(
     responsibilities: Float[np.ndarray, "point component"],
     alpha_init: float,
 ) -> State:
-    """All weights active, moved by a few Newton steps towards given responsibilities.
+    """State with all weights active, a few Newton steps from 0 towards ``responsibilities``.
 
-    The last component gets no weights.
+    The last component has no weights.
     """
     n_features, n_free = problem.factored.features.shape[1], component_class.size - 1
     state = State(
@@ -934,10 +932,10 @@ def first_state(
 def probable_modes(
     problem: EvidenceProblem, runs: list[Run], masses: Float[np.ndarray, " restart"]
 ) -> SDGMModes:
-    """The distinct ends of the restarts, the most probable first.
+    """Distinct modes of the restarts, the most probable first.
 
-    Of ends that are alike the one with the largest of the ``masses`` (see :func:`log_masses`) is
-    kept; improbable modes are left out.
+    Among equal modes the one with the largest of the ``masses`` (see :func:`log_masses`) remains;
+    improbable modes are left out.
     """
     distinct: list[int] = []
     seen: list[np.ndarray] = []

@@ -85,14 +85,14 @@ def completions(
 
 
 def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> CompletedRows:
-    """Training rows as the likelihood takes them."""
+    """Training rows as completed points, with the classes that each label allows."""
     points, starts = completions(companion, rows, TRAINING_DRAWS)
     allowed = np.concatenate([sets, np.ones((1, sets.shape[1]), dtype=bool)])[rows.labels]
     return CompletedRows(points, starts, allowed, rows.weights)  # a hidden label, -1, allows all
 
 
 def informative(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
-    """Rows whose label says something. A label that allows every class says nothing."""
+    """Mask of rows whose label excludes a class; all rows where there is only one class."""
     return (rows.labels >= 0) | (sets.shape[1] == 1)
 
 
@@ -292,7 +292,7 @@ class FittedSDGM(FittedModel):
 
     modes: SDGMModes
     basis: Basis  # The features that are used.
-    features: Int[np.ndarray, " feature"]  # Their places among all features.
+    features: Int[np.ndarray, " feature"]  # Indices of the used features among all features.
     units: Standardisation  # Location and scale of the coordinates of a point.
     companion: FittedMixture
     """A density of the columns, blind to the labels: it completes rows with holes."""
@@ -336,7 +336,7 @@ class FittedSDGM(FittedModel):
         )
 
     def drawn_log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs draw label"]:
-        """Class log probabilities of which :meth:`predict` gives the mean."""
+        """Class log probabilities under every draw; their mean probability is :meth:`predict`'s."""
         return drawn_log_probabilities(
             self.averaged_modes,
             self.basis,
@@ -402,7 +402,7 @@ class FittedSDGM(FittedModel):
         return SDGMLogPosterior(completed, basis, self.units, specification)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
-        """The fitted weights; where precisions are learned, the same function of all weights."""
+        """Unconstrained coordinates of the fitted weights, or of all weights if alpha is free."""
         parameters = self.parameters
         if self.precision_prior is None:
             return log_posterior.pack(parameters.coefficients)
@@ -425,7 +425,7 @@ class FittedSDGM(FittedModel):
         temperature: float,
         missing_fraction: Callable[[Observations], np.ndarray],
     ) -> AnySource:
-        """The draws, or those of the Laplace posterior of the fit."""
+        """Source of posterior draws: ``draws``, else draws from the Laplace approximation."""
         if draws is not None or not self.averages:
             return super().chain_source(log_posterior, rows, draws, temperature, missing_fraction)
         return Source(
@@ -532,7 +532,7 @@ def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes
 def full_basis(
     specification: MixtureSpecification, units: Standardisation, rows: CompletedRows, kernel: Any
 ) -> Basis:
-    """All features, before any is pruned; a kernel's exemplars are the rows' first points."""
+    """Features before pruning; exemplars of a kernel are the first completion of every row."""
     if kernel is None:
         return quadratic_basis(specification.n_features, specification.levels)
     return KernelBasis(kernel, standard_points(rows.points[rows.starts], units))
@@ -552,7 +552,7 @@ class EvidencePath:
 
 @dataclass(frozen=True)
 class SDGMSolver:
-    """Solver of a sparse discriminative mixture, and the average of its predictions."""
+    """Settings of the fit of a sparse discriminative mixture and of its predictions."""
 
     kernel: Any  # Name or function of the kernel; None for the primal form.
     companion_components: int
@@ -634,7 +634,7 @@ def _canonical_orders(rows: Observations, sets: LabelSets, *, columns: bool) -> 
 
 
 def _sparse(modes: SDGMModes) -> tuple[SDGMModes, Int[np.ndarray, " feature"]]:
-    """Modes on the features that any of them uses, and those features."""
+    """Modes re-indexed to the features in use, and the sorted indices of these features."""
     used = np.concatenate([[0], *(mode.feature for mode in modes.parameters)]).astype(np.intp)
     features = np.unique(used)
     parameters = tuple(
@@ -646,7 +646,7 @@ def _sparse(modes: SDGMModes) -> tuple[SDGMModes, Int[np.ndarray, " feature"]]:
 def _fit_companion(
     rows: Observations, levels: tuple[int, ...], solver: SDGMSolver
 ) -> FittedMixture:
-    """A density of the columns, from the rows without their labels."""
+    """Mixture density of the columns, fitted by EM to the unlabelled rows."""
     n_components = min(solver.companion_components, rows.n_obs)
     specification = MixtureSpecification(rows.real.shape[1], levels, (0,) * n_components)
     unlabelled = replace(rows, labels=np.zeros_like(rows.labels))
@@ -655,7 +655,7 @@ def _fit_companion(
 
 
 def _point_units(companion: FittedMixture, rows: Observations, *, shrink: bool) -> Standardisation:
-    """Location and scale of reals and of the indicators of all levels, side by side."""
+    """Location and scale of all coordinates of a point: reals, then indicators of levels."""
     marginals = table.marginals(rows.codes, companion.specification.levels, rows.weights)
     shares = np.concatenate([np.zeros(0), *marginals])
     location = np.concatenate([companion.units.location, shares])

@@ -142,7 +142,7 @@ def to_logits(
 
 
 def weight_slices(designs: Designs) -> tuple[slice, ...]:
-    """Slice of each component's weights in the vector of all."""
+    """Slice of the weights of each component in the concatenated vector."""
     return tuple(coordinates.places([design.shape[1] for design in designs]))
 
 
@@ -294,7 +294,7 @@ FARTHEST = 1e6
 
 
 def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
-    """All monomials of degree at most two that are not sums of others.
+    """Linearly independent monomials of degree at most two.
 
     These are the intercept, every coordinate and every product of two. The first ``n_reals``
     coordinates are real columns; the indicators of all levels of the categorical columns follow.
@@ -335,7 +335,7 @@ def standard_points(
 
 
 def numbers_of(subset: QuadraticBasis, basis: QuadraticBasis) -> Int[np.ndarray, " feature"]:
-    """Numbers of some features in a basis that has them.
+    """Index in ``basis`` of every feature of ``subset``.
 
     >>> numbers_of(QuadraticBasis(np.array([[-1, 1], [0, 1]])), quadratic_basis(2, ())).tolist()
     [2, 4]
@@ -394,7 +394,7 @@ class WeightPrior(ABC):
 
     @abstractmethod
     def start(self, weights: Float[np.ndarray, " weight"]) -> dict[str, np.ndarray]:
-        """Values of the free variables at given weights."""
+        """Values of the free variables that give ``weights``."""
 
 
 class HeldPrecisions(WeightPrior):
@@ -406,18 +406,18 @@ class HeldPrecisions(WeightPrior):
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The weights alone."""
+        """Free variables: the weights."""
         return (self._weights,)
 
     def log_density(
         self, values: Values, likelihood_gradient: Float[np.ndarray, " weight"]
     ) -> tuple[float, dict[str, np.ndarray]]:
-        """Normal weights."""
+        """Log density ``N(w; 0, 1 / alpha)`` and gradient of the log posterior in w."""
         value, gradient = _normal(values[names.COEFFICIENTS], self._alpha)
         return value, {names.COEFFICIENTS: likelihood_gradient + gradient}
 
     def start(self, weights: Float[np.ndarray, " weight"]) -> dict[str, np.ndarray]:
-        """The weights themselves."""
+        """Value of the only variable, ``weights``."""
         return {names.COEFFICIENTS: weights}
 
 
@@ -430,13 +430,13 @@ class GammaWeights(WeightPrior):
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """Precisions, and weights."""
+        """Free variables: precisions, weights."""
         return (self._variable(names.COEFFICIENT_PRECISIONS, "log"), self._weights)
 
     def log_density(
         self, values: Values, likelihood_gradient: Float[np.ndarray, " weight"]
     ) -> tuple[float, dict[str, np.ndarray]]:
-        """Normal weights given their precisions, and these."""
+        """Log density of w given alpha and of alpha, and gradients in w and log alpha."""
         w, alpha = values[names.COEFFICIENTS], values[names.COEFFICIENT_PRECISIONS]
         a, b = self._prior.shape, self._prior.rate
         value, gradient = _normal(w, alpha)
@@ -449,7 +449,7 @@ class GammaWeights(WeightPrior):
         }
 
     def start(self, weights: Float[np.ndarray, " weight"]) -> dict[str, np.ndarray]:
-        """Precisions at their mean given the weights."""
+        """``weights``, and precisions at their conditional mean ``(a + 1/2) / (b + w^2 / 2)``."""
         mean = (self._prior.shape + 0.5) / (self._prior.rate + 0.5 * weights**2)
         return {names.COEFFICIENT_PRECISIONS: mean, names.COEFFICIENTS: weights}
 
@@ -463,7 +463,7 @@ class HorseshoeWeights(WeightPrior):
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """Scales, and standard weights."""
+        """Free variables: global scale, local scales, standard weights z."""
         return (
             Variable(names.GLOBAL_SCALE, (), (), "log"),
             self._variable(names.LOCAL_SCALES, "log"),
@@ -472,7 +472,7 @@ class HorseshoeWeights(WeightPrior):
 
     @property
     def deterministic_variables(self) -> tuple[Variable, ...]:
-        """The weights."""
+        """Weights w, a function of scales and z."""
         return (self._weights,)
 
     def weights(self, values: Values) -> Float[np.ndarray, "*draws weight"]:
@@ -482,7 +482,7 @@ class HorseshoeWeights(WeightPrior):
     def log_density(
         self, values: Values, likelihood_gradient: Float[np.ndarray, " weight"]
     ) -> tuple[float, dict[str, np.ndarray]]:
-        """Half-Cauchy scales and standard normal weights."""
+        """Log density of half-Cauchy scales and standard normal z, and gradients."""
         z = values[names.STANDARD_COEFFICIENTS]
         deviations, elasticity = self._deviations(values)
         through = likelihood_gradient * z * elasticity
@@ -610,7 +610,7 @@ class SDGMLogPosterior(LogPosterior):
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Weights, and what their precisions come from where these are learned."""
+        """Free variables of the weights and, where they are learned, of the precisions."""
         return self._prior.variables
 
     @cached_property
@@ -708,7 +708,7 @@ class SDGMLogPosterior(LogPosterior):
         return result
 
     def _features(self, points: np.ndarray) -> Designs:
-        """Features of every component's weights."""
+        """Design matrix of every component, (point, weight of the component)."""
         phi = self._basis.at(standard_points(points, self._units))
         component, feature = self.specification.component, self.specification.feature
         return tuple(
@@ -716,18 +716,18 @@ class SDGMLogPosterior(LogPosterior):
         )
 
     def _weights(self, theta: np.ndarray) -> np.ndarray:
-        """Weights at a point."""
+        """Weights w at coordinates ``theta``."""
         return self._prior.weights(self.constrained(theta))
 
     def _expect(self, weights: np.ndarray) -> LabelExpectation:
-        """E-step at given weights."""
+        """E-step of the labels at ``weights``."""
         logits = to_logits(self._designs, weights, self._log_proportions)
         return expect(self._labels, logits)
 
     def pack(self, weights: Float[np.ndarray, " weight"]) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of given weights, with precisions that suit them.
+        """Unconstrained coordinates of ``weights``, with precisions that match them.
 
-        Where precisions are learned, they are at their mean given the weights under a Gamma
-        prior, and scales are as large as the weights under a horseshoe.
+        Where precisions are learned, they are at their conditional mean under a Gamma prior, and
+        scales are as large as the weights under a horseshoe.
         """
         return coordinates.to_unconstrained(self.variables, self._prior.start(weights))
