@@ -313,7 +313,8 @@ def _declare_weights(
     specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
 ) -> TensorVariable:
     """p(component | class), one simplex a class, concatenated over the classes."""
-    n_classes, simplices = specification.n_classes, []
+    n_classes = specification.n_classes
+    simplices = []
     for c, components in enumerate(specification.class_slices):
         size = components.stop - components.start
         if size == 1:

@@ -376,7 +376,8 @@ def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
 def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> JudgedCells:
     """Predictions of the cells that ``rows`` has and ``rest`` lacks, given ``rest``."""
     log_shares = log_softmax(law.log_joint(rest), axis=1)
-    z, theta = rows.real.copy(), law.parameters.category_probabilities
+    z = rows.real.copy()
+    theta = law.parameters.category_probabilities
     for atoms in law.atoms:
         at = rows.codes[:, atoms.category]
         # A cell at an atom is NaN among the reals; what is judged is the atom's value. Codes 0 (no
@@ -443,7 +444,8 @@ def _reals(
     law: CellLaw,
 ) -> list[np.ndarray]:
     """Log tails, means and interval ends of all real cells, each given the rest of its row."""
-    n_features, plain = law.specification.n_features, replace(law, atoms=(), together=())
+    n_features = law.specification.n_features
+    plain = replace(law, atoms=(), together=())
     results = [np.full_like(real, np.nan) for _ in range(4)]
     if n_features == 0:
         return results
@@ -799,10 +801,9 @@ def novelty(
         for number, (pattern, drawn_together) in enumerate(pairs, block.start):
             alike = by_pattern[ends[number] : ends[number + 1]]
             # Logs of cells by themselves add up, so one pass over the rows serves all patterns.
-            both = (together[alike], drawn_together), (alone[alike], drawn_alone @ pattern)
-            tails = [_log_tails(values, reference) for values, reference in both]
-            s, drawn_s = (sum(of_rows, np.zeros(())) for of_rows in zip(*tails, strict=True))
-            result[alike] = _share_above(s, drawn_s)
+            joint, drawn_joint = _log_tails(together[alike], drawn_together)
+            cells, drawn_cells = _log_tails(alone[alike], drawn_alone @ pattern)
+            result[alike] = _share_above(joint + cells, drawn_joint + drawn_cells)
     return result
 
 

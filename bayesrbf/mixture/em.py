@@ -192,7 +192,8 @@ def _sampled(observations: Observations, n_classes: int, rng: np.random.Generato
     chosen, weights = [], []
     for label in range(n_classes):
         row_indices = np.flatnonzero(observations.labels == label)
-        total, n_rows = observations.weights[row_indices].sum(), row_indices.size
+        total = observations.weights[row_indices].sum()
+        n_rows = row_indices.size
         rng.shuffle(row_indices)
         row_indices = np.sort(row_indices[: MOST_START_ROWS // n_classes])
         drawn = observations.weights[row_indices]
@@ -306,17 +307,17 @@ def fit_mixture(
 
 @dataclass(frozen=True)
 class BegunFit:
-    """Starts and rows prepared for EM, in standard units, wherever the rows are."""
+    """Starting points and rows prepared for EM, in standard units."""
 
     specification: MixtureSpecification
     hyperparameters: MixtureHyperparameters
     expectation: Sums
     starts: list[MixtureParameters]
     weight: float
-    """Of all rows."""
+    """Sum of the row weights."""
 
     def climb(self, *, tol: float, max_iter: int, acceleration: Acceleration = "squarem") -> Fit:
-        """The best of short runs of all starts and long runs of the best."""
+        """Best fit of short runs from all starts, the best ``FINALISTS`` continued."""
         problem = problem_of(self.expectation, self.specification, self.hyperparameters)
         climb = partial(ascend, problem, tolerance=tol * self.weight, acceleration=acceleration)
         first_leg = max_iter if len(self.starts) <= FINALISTS else min(SHORT_RUN, max_iter)
@@ -339,16 +340,23 @@ def begin_fit(
     start: MixtureParameters | None = None,
 ) -> BegunFit:
     """Starting points of a fit, drawn or ``start``, and the rows prepared for EM."""
-    known = specification, hyperparameters
     with one_blas_thread():
         if start is None:
             differ = specification.n_components > specification.n_classes
             n_starts = n_init if differ else 1  # of one component a class all starts are one
-            starts = [starting_point(observations, *known, rng) for _ in range(n_starts)]
+            starts = [
+                starting_point(observations, specification, hyperparameters, rng)
+                for _ in range(n_starts)
+            ]
         else:
             starts = [start]
-        weight = float(observations.weights.sum())
-        return BegunFit(*known, prepare(observations, specification), starts, weight)
+        return BegunFit(
+            specification=specification,
+            hyperparameters=hyperparameters,
+            expectation=prepare(observations, specification),
+            starts=starts,
+            weight=float(observations.weights.sum()),
+        )
 
 
 def problem_of(
@@ -356,8 +364,9 @@ def problem_of(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> Problem:
-    """Describe a mixture on prepared rows as something to ascend."""
-    declared, laws = DeclaredPrior(hyperparameters, specification), laws_of(specification)
+    """EM problem of a mixture on prepared rows."""
+    declared = DeclaredPrior(hyperparameters, specification)
+    laws = laws_of(specification)
 
     def step(parameters: MixtureParameters) -> Step:
         statistics = expectation.statistics(parameters)

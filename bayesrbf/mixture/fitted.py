@@ -190,11 +190,11 @@ class FittedMixture(FittedModel):
         return counts / counts.sum()
 
     def log_posterior(self, rows: Observations) -> MixtureOnRows:
-        """The log posterior, or the log Gibbs posterior of another objective."""
-        data_and_prior = self.standardise(rows), self.specification, self.hyperparameters
+        """Log posterior of the mixture, or log Gibbs posterior of another objective."""
+        standard, specification = self.standardise(rows), self.specification
         if self.objective.name == "likelihood":
-            return MixtureLogPosterior(*data_and_prior)
-        return HybridLogPosterior(*data_and_prior, self.objective)
+            return MixtureLogPosterior(standard, specification, self.hyperparameters)
+        return HybridLogPosterior(standard, specification, self.hyperparameters, self.objective)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
         """Unconstrained coordinates of the fitted point."""
@@ -221,11 +221,11 @@ class FittedMixture(FittedModel):
         """The graph of the density, or of the classes and their objective."""
         from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture
 
-        data_and_prior = rows, self.specification, self.hyperparameters
         options = axes.of_graph | {"latent": latent, "column_maps": self.maps}
-        if axes.classes is None:
-            return declare_mixture(*data_and_prior, **options)
-        return declare_hybrid_mixture(*data_and_prior, **options, objective=self.objective)
+        declare = declare_mixture
+        if axes.classes is not None:
+            declare = partial(declare_hybrid_mixture, objective=self.objective)
+        return declare(rows, self.specification, self.hyperparameters, **options)
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names along every dim of the graph, and the training rows."""
@@ -346,47 +346,48 @@ def fit_mixture_rows(
 ) -> tuple[FittedMixture, Fit]:
     """Map and standardise distinct weighted rows, in the user's units, and fit a mixture to them.
 
-    Rows that the caller does not hold are forgotten on the way, so that no copy of a large table
-    stands beside its standardised cells.
+    Rows that the caller does not hold are freed early, so that a large table is in memory once.
 
-    A start, in the units of the mapped columns, takes the place of restarts. All of it happens in
-    the canonical order of columns and classes: what is found does not depend on the order in
-    which they are given.
+    A start, in the units of the mapped columns, replaces restarts. The fit uses the canonical order
+    of columns and classes, so it does not depend on the user's order.
     """
     order = order_for(table.canonical_order(rows, specification.n_classes), specification)
-    structure, rows = specification.reordered(order), rows.reordered(order)
+    canonical = specification.reordered(order)
+    rows = rows.reordered(order)
     units = table.standardisation(rows.real, rows.weights)
     maps = None
     if column_maps == "power" and rows.real.shape[1]:
         maps = fit_power(units, rows.real, rows.weights)
         rows = maps.applied(rows)
         units = table.standardisation(rows.real, rows.weights)
-    marginals = table.marginals(rows.codes, structure.levels, rows.weights)
-    hyperparameters = prior.resolve(structure, units, marginals)
+    marginals = table.marginals(rows.codes, canonical.levels, rows.weights)
+    hyperparameters = prior.resolve(canonical, units, marginals)
+    standard_prior = hyperparameters.standardised()
     rows = replace(rows, real=units.forward(rows.real))
-    model = structure, hyperparameters.standardised()
     begin = None
     if start is not None:
         begin = reordered(start, order, specification).standardised(units)
     by_em = solver.objective.name == "likelihood"
     if by_em or begin is None:
         rng = np.random.default_rng(solver.seed)
-        begun = begin_fit(rows, *model, rng=rng, n_init=solver.n_init, start=begin)
+        begun = begin_fit(
+            rows, canonical, standard_prior, rng=rng, n_init=solver.n_init, start=begin
+        )
         if by_em:
             del rows  # EM has its own copy of them
         fit = begun.climb(tol=solver.tol, max_iter=solver.max_iter)
         begin = fit.parameters
     if not by_em:
         fit = climb_objective(
-            HybridLogPosterior(rows, *model, solver.objective),
-            MixturePoints(*model),
+            HybridLogPosterior(rows, canonical, standard_prior, solver.objective),
+            MixturePoints(canonical, standard_prior),
             begin,
             max_iter=solver.most_steps,
             tolerance=solver.tol * float(rows.weights.sum()),
         )
     unchanged = order.inverse.then(order)
     mixture = FittedMixture(
-        structure, hyperparameters, fit.parameters, unchanged, solver.objective, maps
+        canonical, hyperparameters, fit.parameters, unchanged, solver.objective, maps
     )
     mixture = mixture.reordered(order.inverse)
     return mixture, replace(fit, parameters=mixture.parameters)
@@ -413,8 +414,13 @@ def fit_mixture_blocks(
     hyperparameters = prior.resolve(form, units, sums.marginals)
     standard = rows.map(partial(_standardised, units=units))
     expectation = BlockExpectation(standard, form)
-    starts, weight = [mixture.start.standardised(units)], float(sample.weights.sum())
-    begun = BegunFit(form, hyperparameters.standardised(), expectation, starts, weight)
+    begun = BegunFit(
+        specification=form,
+        hyperparameters=hyperparameters.standardised(),
+        expectation=expectation,
+        starts=[mixture.start.standardised(units)],
+        weight=float(sample.weights.sum()),
+    )
     fit = begun.climb(tol=solver.tol, max_iter=solver.max_iter)
     refitted = replace(mixture, hyperparameters=hyperparameters, parameters=fit.parameters)
     return refitted, fit, expectation.passes + 2  # to prepare the rows, and for their units

@@ -58,7 +58,8 @@ class _Open:
         self, parameters: MixtureParameters, rng: np.random.Generator
     ) -> Int[np.ndarray, " row"]:
         """Draw the component of every row from ``p(k | x_o)``."""
-        components, point = self.components, parameters
+        components = self.components
+        point = parameters
         if components.stop - components.start < parameters.weights.size:
             point = of_class(parameters, components, self.groups)
         responsibilities = log_sum_exp(self.expectation.component_log_joint(point), axis=1)[1]
@@ -617,9 +618,11 @@ class ModeJumps:
         self._hyperparameters = hyperparameters
         self._prior = DeclaredPrior(hyperparameters, specification)
         self._expectation = prepare(observations, specification)
-        model = (self._expectation, specification, hyperparameters)
         share = known_share(observations)
-        found = [Reference.near(point, share, *model) for point in points]
+        found = [
+            Reference.near(point, share, self._expectation, specification, hyperparameters)
+            for point in points
+        ]
         fewest = fewest_components(observations, specification, hyperparameters, share)
         self._proposals = [
             (components, self._proposal(components, label, found, fewest))
@@ -634,7 +637,8 @@ class ModeJumps:
         offered = np.searchsorted(self._until[:-1], rng.random(), side="right")
         components, proposal = self._proposals[int(offered)]
         groups = np.unique(self._specification.covariance_group[components])
-        old, new = of_class(parameters, components, groups), proposal.draw(rng)
+        old = of_class(parameters, components, groups)
+        new = proposal.draw(rng)
         candidate = _with_class(parameters, new, components, groups)
         before, after = proposal.log_densities(old, new)
         rise = self._log_posterior(candidate) - self._log_posterior(parameters)
@@ -750,8 +754,9 @@ class MixtureSweep(MarkovKernel):
         positions = np.linspace(0, len(thetas) - 1, min(len(thetas), MOST_REFERENCES)).round()
         references = [points[position] for position in positions.astype(np.intp)] + self._searched
         learnt = copy(self)  # with what was found
-        model = (self._weighted, self._specification, self._standard)
-        learnt._jumps = ModeJumps(*model, references, slowness)
+        learnt._jumps = ModeJumps(
+            self._weighted, self._specification, self._standard, references, slowness
+        )
         return learnt
 
     @cached_property

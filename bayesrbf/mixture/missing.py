@@ -296,7 +296,8 @@ def conditional_draws(
     Rows and point are in standard units; labels are not used.
     """
     weights = responsibilities(observations, parameters, specification)
-    laws, tables = laws_of(specification), []
+    laws = laws_of(specification)
+    tables = []
     components = np.empty((draws, observations.n_obs), dtype=np.intp)
     noise = np.empty((draws, *observations.real.shape))
     for assignment, normal in zip(components, noise, strict=True):

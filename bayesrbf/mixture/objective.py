@@ -323,7 +323,8 @@ def _climb(
     trace = [first]
     if not np.isfinite(first):
         return start, trace, Status.DEGENERATE
-    parameters, ended = start, Status.STOPPED
+    parameters = start
+    ended = Status.STOPPED
 
     def accepted(intermediate_result: object) -> None:
         nonlocal parameters, ended

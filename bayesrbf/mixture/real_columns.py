@@ -130,7 +130,8 @@ class RealColumns(ABC):
         """Free variables: the means, then the variables of the precision factors."""
         if not self.n_features:
             return ()
-        dims, shape = (names.COMPONENT, names.FEATURE), (self.n_components, self.n_features)
+        dims = (names.COMPONENT, names.FEATURE)
+        shape = (self.n_components, self.n_features)
         groups, sizes = self.specification.group_dims, self.specification.group_shape
         of_groups = [
             replace(v, dims=(*groups, *v.dims), shape=(*sizes, *v.shape))
@@ -263,12 +264,14 @@ class RealColumns(ABC):
         """Rows of every draw, missing cells from ``p(x_m | x_o, k)`` by normal ``noise``."""
         whole = np.repeat(real[None], len(components), axis=0)
         for block in self.conditionals(real, point):
-            lane, hole = np.arange(block.rows.size), np.isnan(real[block.rows])
+            lane = np.arange(block.rows.size)
+            hole = np.isnan(real[block.rows])
             k, normal = components[:, block.rows], noise[:, block.rows]
             if block.roots is None:
                 steps = normal * np.sqrt(block.variances[lane, k])
             else:
-                steps, m = np.zeros_like(normal), block.roots.shape[-1]
+                steps = np.zeros_like(normal)
+                m = block.roots.shape[-1]
                 offsets = np.einsum("snij,snj->sni", block.roots[lane, k], normal[..., :m])
                 steps[:, hole] = offsets.reshape(len(normal), -1)
             cells = block.means[lane, k] + steps

@@ -127,7 +127,8 @@ def read_whole(
 ) -> TrainingTable:
     """Rows of positive weight that are compared whole; copies of one are one unit."""
     refuse_collection(reading, X)
-    shell, whole = type(reading.owner, (BaseEstimator,), {})(), WholeRows(metric)
+    shell = type(reading.owner, (BaseEstimator,), {})()
+    whole = WholeRows(metric)
     raw = whole.read(X, shell, reset=True)
     if y is None:
         raise ValueError(f"{reading.owner}.fit requires y to be passed, but the target y is None.")

@@ -148,7 +148,8 @@ def sweeps(
         scorer = objective.bound(exemplars) if bounded else objective.scorer(exemplars)
         tolerance = ROUNDING_OF_OBJECTIVE * max(1.0, abs(trace[-1]))
         updated = scorer.sweep(exemplars, order, tolerance=tolerance)
-        stays, exemplars = np.array_equal(updated, exemplars), updated
+        stays = np.array_equal(updated, exemplars)
+        exemplars = updated
         objective = objective.refit(exemplars)
         trace.append(objective.value(exemplars))
         if stays and trace[-1] - trace[-2] <= tolerance:

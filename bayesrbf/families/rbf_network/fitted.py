@@ -326,7 +326,8 @@ class FittedNetwork(FittedModel):
         """Responses drawn for training rows that have one; of many rows and draws, some."""
         labelled = np.flatnonzero(rows.labels >= 0)
         row_indices = labelled[evenly(labelled.size, MOST_DRAWN // REPLICATES)]
-        chosen, rng = rows.take(row_indices), np.random.default_rng(seed)
+        chosen = rows.take(row_indices)
+        rng = np.random.default_rng(seed)
         truth = self.responses.observed(chosen)
         if draws is None:
             predictive = self.predictive(chosen, None)
@@ -737,7 +738,8 @@ def read_responses(
     codes = np.full(numbers.size, -1)
     codes[usable] = positions
     units = [table.standardisation(modelled(values, kind)[:, None], mass) for kind in kinds]
-    return [NumberResponses(values, *of) for of in zip(units, kinds, strict=True)], codes
+    responses = [NumberResponses(values, u, kind) for u, kind in zip(units, kinds, strict=True)]
+    return responses, codes
 
 
 def noise_held_out(model: FittedNetwork, held_out: HeldOut) -> tuple[Noise, float]:

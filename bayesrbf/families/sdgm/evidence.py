@@ -372,7 +372,8 @@ def separate_step(
     designs: Designs, expectation: LabelExpectation, gradient: Float[np.ndarray, " coordinate"]
 ) -> Float[np.ndarray, " coordinate"]:
     """Ascent step: conjugate gradients on the complete-data Hessian, which is never formed."""
-    slots, shape = weight_slices(designs), (gradient.size, gradient.size)
+    slots = weight_slices(designs)
+    shape = (gradient.size, gradient.size)
     roots = [
         cho_factor(block + np.eye(len(block)), lower=True)
         for block in component_curvatures(designs, expectation)
@@ -508,7 +509,9 @@ def maximise_evidence(problem: EvidenceProblem, start: State, settings: Settings
     May raise ValueError where the weights that are left are too many for one curvature matrix in
     memory.
     """
-    state, status, change, wide = start, Status.MAX_ITER, np.inf, True
+    state, status = start, Status.MAX_ITER
+    change = np.inf
+    wide = True
     path: list[tuple[float, int, int]] = []
     for _ in range(settings.max_iter):
         whitened = state.whitened(problem.factored)
@@ -761,7 +764,8 @@ def fit_sdgm(
     runs = _restarts(problem, observations.take(row_indices), specification, rng, settings)
     masses = log_masses(runs, settings.alpha_max)
     number = int(ranked(masses)[0])
-    chosen, begun = runs[number], _begun_with(specification, number)
+    chosen = runs[number]
+    begun = _begun_with(specification, number)
     if row_indices.size == n_rows:
         modes = probable_modes(problem, runs, masses)
     else:

@@ -348,7 +348,8 @@ class FittedSDGM(FittedModel):
     def component_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """Probabilities of classes and components together, at the fitted weights."""
         points, starts = completions(self.companion, rows, POSTERIOR_DRAWS)
-        phi, mode = self.basis.at(standard_points(points, self.units)), self.parameters
+        phi = self.basis.at(standard_points(points, self.units))
+        mode = self.parameters
         logits = phi @ mode.dense(phi.shape[1]) + np.log(mode.proportions)
         sizes = np.diff(starts, append=len(points))
         return np.add.reduceat(log_sum_exp(logits, axis=1)[1], starts, axis=0) / sizes[:, None]
