@@ -28,7 +28,7 @@ from bayesrbf.base.rows import MixtureSpecification
 LOG_TWO_PI = np.log(2 * np.pi)
 
 FAR_EDGE = np.float64(30)
-"""Standard deviations from which a normal's tail is taken for exponential."""
+"""Standard deviations beyond which a normal tail is taken for exponential; erfc is 0 at 38."""
 
 
 def observed_cholesky(covariances: TensorVariable, observed: TensorVariable) -> TensorVariable:

@@ -16,7 +16,7 @@ from bayesrbf.base import names
 from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, Sigma, width_and_prior
 
 ROW: Final = "row"
-"""Dim of the training rows as exemplars; ``obs`` is that of the same rows as data."""
+"""Dim of the training rows as exemplars; as data the same rows have the dim ``obs``."""
 
 
 def declare_median_lvq(

@@ -165,6 +165,7 @@ def _log_number_draw(
     return pt.exp(_number_draw(linear, precision, row_weight, size))
 
 
+# Equal to SMALLEST_SIZE and LARGEST_LOG_DENSITY of the numerics, so that densities agree.
 SMALLEST_SHARE = np.float64(1e-6)
 LARGEST_LOG_DENSITY = np.float64(300.0)
 

@@ -19,7 +19,7 @@ from bayesrbf.families.sdgm.records import Basis, CompletedRows, QuadraticBasis,
 
 POINT: str = "point"  # Dim of the completions of all rows: a row without a hole is one point.
 COORDINATE: str = "coordinate"
-FARTHEST = 1e6  # Points are held within this many standard units.
+FARTHEST = 1e6  # Points are clipped to this many standard units, so that no square overflows.
 
 
 def declare_sdgm(

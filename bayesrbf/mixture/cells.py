@@ -33,11 +33,11 @@ from bayesrbf.table.order import distinct
 
 
 ROUNDING_OF_LEVEL_PROBABILITIES = 1e-9
-"""Levels that are more probable than the observed one by this factor count as just as probable."""
+"""Log probabilities of levels that differ by less are equal: rounding must not rank levels."""
 HALVINGS: Final = 36
-"""Halvings of the range that a quantile lies in."""
+"""Bisections for a quantile; the bracket shrinks by 2^36 = 7e10."""
 FARTHEST: Final = 12.0
-"""Quantiles lie within so many standard deviations of some component."""
+"""Standard deviations about the means that bracket a quantile; less than 1e-32 lies beyond."""
 
 LEAST_PLACE_WEIGHT: Final = 1e-4
 """Smallest weight of a quadrature point of a missing cell; lighter points are dropped."""
@@ -124,14 +124,14 @@ class RealLaws:
         for atoms, _ in self._atoms:
             low[:, atoms.feature] = np.minimum(low[:, atoms.feature], atoms.standard[0] - 1)
             high[:, atoms.feature] = np.maximum(high[:, atoms.feature], atoms.standard[-1] + 1)
-        # Halving needs no derivative, and none exists at an atom, where the function jumps.
+        # Bisection needs no derivative, and none exists at a point mass, where the function jumps.
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             beyond = self.below(middle) >= share
             low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
         quantiles = self.law.in_users_units(high)
         for atoms, mass in self._atoms:
-            # Halving ends beside an atom: where the level lies within its jump, it is the quantile.
+            # Bisection ends next to a point mass: it is the quantile if its jump crosses the level.
             for index, value in enumerate(atoms.values):
                 at = np.full(low.shape, np.nan)
                 at[:, atoms.feature] = atoms.standard[index]
@@ -259,9 +259,9 @@ def level_tails(
 
 
 ODD: Final = float(np.log(0.005))
-"""Log tail below which a cell may be an error, and has no say in how others are judged."""
+"""Log tail below which a cell may be an error and is left out of predictions of other cells."""
 LOOKS: Final = 2
-"""Times that the cells of a row with odd ones are judged anew."""
+"""Repeats of the predictions of a row with outlying cells, each without these cells."""
 
 
 @dataclass(frozen=True)
@@ -380,8 +380,8 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
     theta = law.parameters.category_probabilities
     for atoms in law.atoms:
         at = rows.codes[:, atoms.category]
-        # A cell at an atom is NaN among the reals; what is judged is the atom's value. Codes 0 (no
-        # atom) and -1 (missing) pick a number here that the next line does not use.
+        # A cell at a point mass is NaN among the reals and gets the value of the point mass. Codes
+        # 0 (no point mass) and -1 (missing) pick a number here that the next line does not use.
         standard = np.append(atoms.standard, np.nan)[at - 1]
         z[:, atoms.feature] = np.where(at > 0, standard, z[:, atoms.feature])
     results = [np.full_like(z, np.nan) for _ in range(4)]
@@ -400,7 +400,7 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
         log_tails[:, atoms.category], best[:, atoms.category] = np.nan, -1
     log_tail, expected, lower, upper = results
     for features in law.together:
-        # Bonferroni: the cell is as odd as its oddest real, of which there are several.
+        # Bonferroni: log p of a cell is the smallest of its reals plus the log of their number.
         least = log_tail[:, features].min(axis=1, keepdims=True) + np.log(len(features))
         log_tail[:, features] = np.minimum(least, 0.0)
     return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
@@ -488,8 +488,8 @@ def _levels(
 #
 # .. math:: p(x_m | x_o) = \sum_k p(k | x_o) \, p(x_m | x_o, k).
 #
-# Under several points s of the parameters it is the mean of their laws, a mixture of all their
-# components, of which that of point s and component k has the share :math:`p_s(k | x_o) / S`.
+# Averaged over S points s of the parameters it is a mixture of the components of all points, with
+# weight :math:`p_s(k | x_o) / S` of component k at point s.
 
 
 @dataclass(frozen=True)
@@ -498,7 +498,7 @@ class ConditionalLaw:
 
     rows: Observations
     law: CellLaw
-    """Its components are those of all points, point by point."""
+    """Law of a cell, with the components of all points, point by point."""
     n_points: int = 1
 
     @cached_property
@@ -566,9 +566,9 @@ class ConditionalLaw:
 
 
 MOST_TRIMMED: Final = 0.05
-"""Share of a column's cells that is taken away at most, by weight."""
+"""Maximum fraction of a column's cells set to missing, by weight: most cells must be trusted."""
 FEWEST_KEPT: Final = 4
-"""Distinct numbers that a real column keeps at least; else all of it stays."""
+"""Minimum of distinct numbers after trimming; a column with fewer is not trimmed."""
 
 Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
 """Real cells and codes."""
@@ -764,9 +764,9 @@ def _oddest(
 
 
 SIMULATED: Final = 500
-"""Rows of the model that each row is compared with."""
+"""Simulated rows per pattern of missing cells, the reference distribution of s."""
 ROUNDING_OF_STATISTIC: Final = 1e-9
-"""Rows whose s differs by less are alike, and numbers that vary by less do not vary."""
+"""Values of s that differ by less are ties, and a smaller standard deviation is zero: rounding."""
 
 
 def novelty(

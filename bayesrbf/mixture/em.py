@@ -26,7 +26,7 @@ from bayesrbf.mixture.points import DeclaredPrior, MixturePoints
 # Monotone ascent by EM, and by SQUAREM where EM is slow.
 #
 # A step is one E-step and one M-step. The log posterior is checked at every
-# accepted point; a fall beyond rounding ends the run and is told.
+# accepted point; a fall beyond rounding ends the run with ``Status.DECREASED``.
 #
 # References
 # ----------
@@ -156,9 +156,10 @@ OWN_CLUSTER = 0.9
 """Weight of a row in its own cluster; the rest is spread over the class's clusters."""
 
 LLOYD_STEPS = 5
+"""k-means steps of a start; EM refines the clusters afterwards."""
 
 MOST_START_ROWS = 100_000
-"""Rows that a start looks at."""
+"""Maximum number of rows in a start; of larger tables EM alone sees all rows."""
 
 
 def starting_point(

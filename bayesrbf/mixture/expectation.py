@@ -112,7 +112,7 @@ def cut(
 
 
 KEPT_CELLS = 20_000_000
-"""Most numbers that are kept between a density and its gradient, as moments of all rows."""
+"""Maximum size of moments stored from a density to its gradient (160 MB); else recomputed."""
 
 LOWEST = -1e300
 """Floor of a log density: a square that overflows must not make every component -inf."""

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 LIKELIHOOD = Objective()
 
 FARTHEST = 1e8
-"""Standardised cells are held within this. Beyond it a square is rounded by more than one nat, and
-what rows far out say of their class, which lies in the linear term, would be lost."""
+"""Standardised cells are clipped to this. Beyond it a square is rounded by more than one nat, and
+the linear term, which separates the classes of distant rows, would be lost."""
 
 
 @stored
@@ -63,7 +63,7 @@ class FittedMixture(FittedModel):
     objective: Objective = LIKELIHOOD
     """Objective of the fit, which replaces the likelihood in its posterior."""
     maps: PowerMaps | None = None
-    """Maps in front of the real columns; prior and parameters are those of mapped columns."""
+    """Transforms of the real columns; prior and parameters refer to transformed columns."""
 
     @property
     def density(self) -> FittedMixture:
@@ -209,7 +209,7 @@ class FittedMixture(FittedModel):
     def predictor(
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> Predictor:
-        """Prepare rows for predictions at any coordinates: classes and density apart."""
+        """Predictor of new rows at any coordinates: class probabilities and density."""
         return log_posterior.predictor(self.standardise(rows))
 
     def declare(
@@ -310,7 +310,7 @@ class Solver:
     tol: float
     """Smallest rise of the log posterior per unit of row weight that counts."""
     seed: int
-    """Of the restarts."""
+    """Seed of the restarts."""
     objective: Objective = LIKELIHOOD
     """Objective; any but the likelihood starts at the fit by EM."""
     steps: int | None = None

@@ -183,9 +183,9 @@ class CompleteMoments:
 class MissingMoments:
     """Rows that all miss the same number m of cells, under full covariances."""
 
-    log_density: Float[np.ndarray, "component obs"]  # Of the observed cells.
+    log_density: Float[np.ndarray, "component obs"]  # log p(x_o | k), in nats.
     deviations: Float[np.ndarray, "obs component feature"]  # E[x - mu_k | x_o, k].
-    covariances: Float[np.ndarray, "obs group m m"]  # Of the missing cells given the others.
+    covariances: Float[np.ndarray, "obs group m m"]  # Cov[x_m | x_o, k].
     missing: Int[np.ndarray, "obs m"]  # Columns of the missing cells.
 
     @classmethod
@@ -226,7 +226,7 @@ class MissingMoments:
 class DiagonalMoments:
     """Rows with any missing cells under diagonal covariances."""
 
-    log_density: Float[np.ndarray, "component obs"]  # Of the observed cells.
+    log_density: Float[np.ndarray, "component obs"]  # log p(x_o | k), in nats.
     whitened: Float[np.ndarray, "component feature obs"]  # (x - mu) s, zero where missing.
     observed: Bool[np.ndarray, "obs feature"]
     factors: Float[np.ndarray, "component feature"]  # Square roots s of the precisions.
@@ -259,7 +259,7 @@ class Conditional:
     means: Float[np.ndarray, "row component feature"]  # An observed cell is its own mean.
     variances: Float[np.ndarray, "row component feature"]  # Zero for an observed cell.
     covariances: Float[np.ndarray, "row group m m"] | None
-    """Of the missing cells, one a component or one for all; None if they are independent."""
+    """Covariance of the missing cells, by component or common; None if they are independent."""
 
     @cached_property
     def roots(self) -> Float[np.ndarray, "row component m m"] | None:

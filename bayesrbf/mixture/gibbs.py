@@ -148,7 +148,7 @@ class CellDraws:
             drawn = normal.means[component] + (normal.back[component] @ noise)[:, :, 0]
             lane = np.arange(rows.size)[:, None]
             deviation = real[rows] - drawn
-            # Only observed cells pull.
+            # Missing cells do not enter P_mo (x_o - y_o).
             deviation[lane, missing] = 0.0
             precisions = normal.precisions[component]
             pull = (precisions @ deviation[:, :, None])[lane, missing]
@@ -163,7 +163,7 @@ class CellDraws:
 # Given which component every row belongs to, with n its rows, :math:`\bar x` their mean and S
 # the scatter about it, the mean integrates out: the scatter becomes
 # :math:`S + \frac{n\kappa_0}{n + \kappa_0}(\bar x - m_0)(\bar x - m_0)'`, summed over the
-# components under one covariance, of which their shape makes a density of the
+# components under one covariance, from which the covariance shape derives a density of the
 # precision factors, and
 #
 # .. math::
@@ -227,7 +227,7 @@ class Conjugate:
     weights: Float[np.ndarray, " component"]
     levels: tuple[Float[np.ndarray, "component _"], ...]
     centres: Float[np.ndarray, "component feature"]
-    # Rows behind the centres, those of the prior among them.
+    # Prior sample size of the centres: kappa_0 + n.
     strength: Float[np.ndarray, "component feature"]
 
     def draw(self, rng: np.random.Generator) -> MixtureParameters:
@@ -295,13 +295,13 @@ def _gammas(shapes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.maximum(rng.standard_gamma(shapes), np.finfo(float).tiny)
 
 
-# Reference points of jumps between modes, and the densities that stand around them.
+# Reference points of jumps between modes, and the conjugate densities around them.
 
 
 _SMOOTHING: Final = 2
-"""EM steps from a draw to its reference point, whose scatter must be that around it.
+"""EM steps from a draw to its reference point, which must stay near the draw.
 
-More steps would lead all points to the same few modes, and chains also stay between those.
+More steps would lead all points to the same few modes, and chains also stay between modes.
 """
 
 _STARTS: Final = 8  # Starts of EM in search of modes that no chain has seen.
@@ -309,7 +309,7 @@ _STARTS: Final = 8  # Starts of EM in search of modes that no chain has seen.
 _STEPS: Final = 20  # EM steps of each start.
 
 _TRUST: Final = 0.8
-"""Share of the known rows that stand behind a reference. Below 1, so that a reference is wider than
+"""Fraction of the expected counts given to a reference. Below 1, so that a proposal is wider than
 the posterior."""
 
 
@@ -569,7 +569,7 @@ class ModeProposal:
 MOST_REFERENCES: Final = 128
 """Most draws that are turned into reference points: each costs two EM steps."""
 
-_BATCHES: Final = 16  # Batches of draws whose means are compared.
+_BATCHES: Final = 16  # Batches of successive draws for the variance of a batch mean.
 
 
 def can_jump(specification: MixtureSpecification) -> bool:

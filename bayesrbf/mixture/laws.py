@@ -33,7 +33,7 @@ from bayesrbf.mixture.statistics import (
     Values,
 )
 
-# Shapes of covariances. RealColumns says what a shape writes.
+# Shapes of covariances, subclasses of RealColumns.
 
 
 class FullCovariances(RealColumns):
@@ -189,7 +189,7 @@ Levels = tuple[Float[np.ndarray, "component _"], ...]
 
 
 CATEGORY_SCALE = 0.7
-"""Length of one category's indicator beside reals of standard deviation 1."""
+"""Length of an indicator of a level, for k-means with reals of standard deviation 1."""
 
 
 class LevelColumns:

@@ -26,16 +26,16 @@ from bayesrbf.base.records import Requirements, ascending, stored, within
 from bayesrbf.base.rows import Observations, Standardisation
 
 FARTHEST = 4.0
-"""Half ranks: bound of cells in standard units."""
+"""Half ranks: cells are clipped to this many standard units."""
 LAMBDAS = (-4.0, 6.0)
 """Yeo-Johnson: range of the powers; 1 is no change."""
-GOLDEN = (np.sqrt(5) - 1) / 2
+GOLDEN = (np.sqrt(5) - 1) / 2  # Each section reuses one of the two probes of the last.
 STEPS = 25
 """Golden sections of the search, which give powers within 1e-4."""
 PRIOR_PRECISION = 4.0
-"""Yeo-Johnson: of the prior of a power."""
+"""Yeo-Johnson: precision of the normal prior of a power, with mean 1, no change."""
 LEAST_SPREAD = 1e-12
-"""Spread, variance or weight of a column below which it has none."""
+"""Standard deviations, variances and weights of a column below this are treated as zero."""
 
 
 @stored
@@ -46,9 +46,9 @@ class HalfRankMaps:
     knots: Float[np.ndarray, " knot"]
     """Distinct training cells of one column after the other, ascending, in standard units."""
     scores: Float[np.ndarray, " knot"]
-    """Their standardised normal scores."""
+    """Standardised normal scores of the knots."""
     n_knots: Int[np.ndarray, " feature"]
-    """How many each column has."""
+    """Number of knots of each column."""
 
     @property
     def columns(self) -> list[tuple[Float[np.ndarray, " _"], Float[np.ndarray, " _"]]]:

@@ -196,7 +196,7 @@ def precision_factor(
         traces = np.einsum("gii->g", covariances) * np.einsum("gij,gij->g", factors, factors)
         if (traces <= 1 / SMALLEST_EIGENVALUE).all():
             return factors
-        # So does that of their Frobenius norms, more narrowly.
+        # The product of their Frobenius norms is a tighter bound.
         conditions = _norms(covariances) * _norms(factors @ factors.swapaxes(1, 2))
         weak = ~(conditions <= 1 / SMALLEST_EIGENVALUE)
     except np.linalg.LinAlgError:

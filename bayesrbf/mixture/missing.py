@@ -156,10 +156,10 @@ def _invert(
 #
 # .. math:: I(a; b) = E \log \frac{p(a, b)}{p(a) \, p(b)}
 #
-# Of two categorical columns it is a sum over levels. Where a column is real, the mean is taken over
-# points that fill the normal law of every component evenly, each component with its weight. The
-# class is a categorical column of which every component has one level. Mutual information stays the
-# same under monotone maps of a column: units and maps do not matter.
+# For two categorical columns it is a sum over levels. Where a column is real, the expectation is a
+# weighted mean over quasi-random points of every component. The class is a categorical column with
+# one level for each component. Mutual information is invariant under monotone transforms of a
+# column, so units and transforms do not matter.
 
 
 POINTS: Final = 1024
@@ -281,7 +281,7 @@ def _of_levels(
     return float(rel_entr(joint, np.outer(joint.sum(axis=1), joint.sum(axis=0))).sum())
 
 
-# Draws from a mixture: whole rows, and the missing cells of given ones.
+# Draws from a mixture: whole rows, and the missing cells of rows.
 
 
 def conditional_draws(

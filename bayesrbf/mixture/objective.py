@@ -37,8 +37,8 @@ from bayesrbf.mixture.statistics import Statistics
 # (:class:`bayesrbf.base.priors.Objective`). For ``objective="likelihood"`` it is the
 # log posterior itself.
 #
-# The objectives differ in nothing but :math:`G_{nc} = \partial J / \partial \log p(x_n, c)`;
-# what carries G on to the parameters is shared.
+# The objectives differ only in :math:`G_{nc} = \partial J / \partial \log p(x_n, c)`; the
+# gradient in the parameters follows from G by shared code.
 
 
 class HybridLogPosterior(MixtureOnRows):
@@ -187,7 +187,7 @@ def soft_hinge(
     return lift**2 / (4 * SMOOTHING) + above, lift / (2 * SMOOTHING)
 
 
-# Coordinates in units of a mixture's own spread: what an optimiser takes its steps in.
+# Coordinates relative to the spread of the components, preconditioned for an optimiser.
 #
 # Under a generative term the curvature of every component's mean and precision factor is
 # that of its Gaussian: n times the identity once means are counted in standard deviations
@@ -196,8 +196,8 @@ def soft_hinge(
 # .. math:: \mu_k = \mu^0_k + L_k^{-\top} \delta_k, \qquad A_g = A^0_g B_g,
 #
 # with :math:`\delta = 0` and :math:`B = I` at the start. L-BFGS then needs a fifth to a tenth
-# of the steps (digits, K = 1, blend: 14 in the place of 59; MNIST in 50 dimensions, hinge: ten
-# reach what 100 did not). All other coordinates are differences to the start.
+# of the steps (digits, K = 1, blend: 14 instead of 59; MNIST in 50 dimensions, hinge: 10 steps end
+# above the value of 100). All other coordinates are differences to the start.
 
 
 class RelativeCoordinates:

@@ -250,7 +250,7 @@ class MixturePoints:
         return self._coordinates.to_unconstrained(values)
 
 
-# The declared prior of a mixture: log density, and gradient beside that of the rows.
+# The declared prior of a mixture: log density, and gradient of log likelihood plus log prior.
 #
 # .. math::
 #    d_i &\sim \mathrm{Gamma}(\nu_0/2 + 1,\ 1/2), \quad A_{ij} \sim N(0, 1), \\

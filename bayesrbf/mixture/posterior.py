@@ -156,11 +156,11 @@ class MixturePredictor(Predictor):
             yield block, class_log_joint(log_joints, self._classes)[0] + self._shift[:, None]
 
 
-# A mixture given a table: what every log posterior over its rows shares.
+# Base of all log posteriors of a mixture given a table.
 
 
 WITNESSES: Final = 500
-"""Most rows that are used to tell components apart."""
+"""Maximum number of rows whose log joints identify components across draws."""
 
 
 class MixtureOnRows(LogPosterior):

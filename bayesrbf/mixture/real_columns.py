@@ -44,7 +44,7 @@ from bayesrbf.mixture.statistics import (
 #        - \tfrac{\kappa_0}{2} \sum_k |L'(\mu_k - m_0)|^2.
 #
 # The M-step, with counts :math:`n` and the scatter :math:`S_g` about the new means, has the
-# likeliest covariance of the shape given
+# maximum-likelihood covariance of the shape given
 #
 # .. math::
 #    \mu_k &= (\textstyle\sum_n r_{nk} x_n + \kappa_0 m_0) / (n_k + \kappa_0) \\
@@ -53,14 +53,14 @@ from bayesrbf.mixture.statistics import (
 
 
 START_VARIANCE = 0.5
-"""Variance of a fresh component, where the whole column has 1."""
+"""Variance of a component at the start; columns have variance 1 in standard units."""
 
 
 class RealColumns(ABC):
     """The real columns of a mixture; a subclass is one shape of their covariances.
 
-    A shape says in which form its matrices are held, which free variables make up the factor A of
-    a group, and what follows from that: seven methods, the first ones. All else is written once.
+    A shape defines the stored form of its matrices and the free variables of the factor A of a
+    group: the first seven methods. All other methods are shared.
     """
 
     form: ClassVar[type[Matrices]]
@@ -77,7 +77,7 @@ class RealColumns(ABC):
         self.n_groups = specification.group_sizes.size
         self.matrices = self.form(self.n_features)
 
-    # What a shape says. All arrays have an axis of groups.
+    # Methods that a shape defines. All arrays have an axis of groups.
 
     @abstractmethod
     def own_variables(self) -> tuple[Variable, ...]:
@@ -223,7 +223,7 @@ class RealColumns(ABC):
         rows = statistics.counts[:, None] + kappa
         shift = (statistics.first - kappa * pull) / rows
         means = point.means + shift
-        # The scatter about the new means and the prior's pull on these, both from the old ones.
+        # Scatter about the new means plus kappa_0 (mu - m_0)(mu - m_0)', from the old means.
         scatter = statistics.second + self.matrices.outer(pull, kappa)
         scatter -= self.matrices.outer(shift, rows)
         strength = hyper.degrees_of_freedom + self.specification.group_sizes
@@ -313,7 +313,7 @@ class Pull:
     matrices: Matrices
     row_scales: Float[np.ndarray, "group feature *one"]
     counts: Float[np.ndarray, "group _"]  # Rows under each factor.
-    powers: Float[np.ndarray, "group _"]  # Of A_ii^2 in the prior.
+    powers: Float[np.ndarray, "group _"]  # Exponents of A_ii^2 in the prior.
     factors: Held  # L.
     scatter: Held  # S + kappa0 M, where M is the scatter of the means about the prior's.
 
@@ -391,9 +391,8 @@ class NormalPrior:
 
 # Conjugate laws of precision factors.
 #
-# The conjugate family of a shape is that of its prior, of the posterior of rows whose components
-# are known, and of the proposals of jumps between modes. With :math:`T = I + L_0' S L_0 = U U'`, U
-# upper triangular,
+# The prior, the posterior of rows with known components and the proposals of jumps between modes
+# belong to one conjugate family. With :math:`T = I + L_0' S L_0 = U U'`, U upper triangular,
 #
 # .. math::
 #    A = U'^{-1} B, \quad B_{ii}^2 \sim \mathrm{Gamma}((n + \nu_0)/2 + 1,\ 1/2), \quad

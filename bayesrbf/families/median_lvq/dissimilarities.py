@@ -82,7 +82,7 @@ class WholeRows:
         matrix: np.ndarray = check_array(
             X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", input_name="X"
         )
-        # New rows may have holes where no exemplar is: what is looked at is checked there.
+        # Columns of new rows that are no exemplar may be NaN; columns in use are checked later.
         if reset or matrix.shape[1] != shell.n_features_in_:
             assert_all_finite(matrix, input_name="X")
         validate_data(shell, X, reset=reset, skip_check_array=True)

@@ -22,12 +22,12 @@ from bayesrbf.families.median_lvq.compiled import (
 )
 from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, SigmaPrior
 
-# Exemplars that move one at a time: the columns that a search reads.
+# Coordinate search over exemplars: columns of dissimilarities, and scores of swaps.
 #
-# Columns say how dissimilar the labelled rows are to the candidates of a class. Every candidate of
-# a prototype is judged in one matrix expression: with the prototype taken out, a row keeps what
-# the others give it, and each candidate adds its own term. A search asks for the same columns
-# again and again. They are kept where they are few, else made a block of rows at a time.
+# A column has the dissimilarities of the labelled rows to one candidate. All candidates of a
+# prototype are scored in one matrix expression: the reduction over the other prototypes, plus the
+# term of the candidate. A search reads the same columns many times. They stay in memory where they
+# are few, else they are computed a block of rows at a time.
 
 
 Exemplars = Int[np.ndarray, " prototype"]  # Training row that each prototype is.
@@ -269,7 +269,7 @@ def far_fraction(
 # Log likelihoods after a swap: by plain sums of kernels where they are safe, else by logs.
 
 
-SAFE: Final = 600.0  # Kernels down to exp(-SAFE) are added and divided as they are.
+SAFE: Final = 600.0  # Kernels from exp(-600) are summed and divided directly; exp(-745) is 0.
 
 
 class _Swaps(MovingExemplars):

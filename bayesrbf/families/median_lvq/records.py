@@ -13,7 +13,7 @@ from bayesrbf.base.records import Requirements, scales, stored, within
 MEDIAN_ROWS = 1000  # Rows, evenly spread, from which the median dissimilarity is read off.
 
 MOST_KEPT = 2**26
-"""Dissimilarities to candidates (512 MiB) up to which they are kept in order of the classes."""
+"""Maximum number of dissimilarities to candidates (512 MiB) stored in order of the classes."""
 
 
 @stored

@@ -35,14 +35,13 @@ from bayesrbf.families.median_lvq.records import (
 
 # Search for exemplars: the published generalised EM, then swaps on the objective itself.
 #
-# Both go through the prototypes in turn and move each to the best of all its candidates. The
-# generalised EM takes the best by a lower bound that is renewed once a sweep, and stops early.
-# Its end is where the swaps begin: they are never below it. A swap takes the best by the
-# objective, so that no single swap can better its end.
+# Both visit the prototypes in turn and move each to the best of its candidates. The generalised EM
+# maximises a lower bound that is updated once a sweep, and stops early. Swaps start at its end and
+# maximise the objective itself, so their end is no lower, and no single swap improves it.
 
 
 ROUNDING_OF_OBJECTIVE: Final = 1e-10
-"""Relative rise of the objective that rounding may explain. It is no reason to move an exemplar."""
+"""Relative rise of the objective within rounding; an exemplar moves only for a larger rise."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +179,7 @@ def _turns(rows: Dissimilarities) -> list[int]:
 COMPARED: Final = 200
 """Most training rows, evenly spread, whose kernels are compared when prototypes are relabelled."""
 FLATTENED: Final = 0.25
-"""Power of the likelihood in the first sweeps. It is low, so that chains start far apart."""
+"""Power of the likelihood in the first sweeps; low, so that chains start overdispersed."""
 
 
 @dataclass(frozen=True)

@@ -73,9 +73,9 @@ if TYPE_CHECKING:
 # A fitted RBF network: a mixture as hidden layer, classes or numbers as responses.
 
 
-COMPLETIONS = 64  # Of a row with holes at the fitted point; a power of two.
-COMPLETIONS_OF_A_DRAW = 16  # The same under every posterior draw.
-MOST_EXPONENT = 700.0  # Of a number that is finite, and whose inverse is above 0.
+COMPLETIONS = 64  # Completions of a row with missing cells at the fitted point; a power of two.
+COMPLETIONS_OF_A_DRAW = 16  # Completions under every posterior draw: draws differ as well.
+MOST_EXPONENT = 700.0  # exp(700) is finite, and exp(-700) above 0.
 
 
 @stored
@@ -149,7 +149,7 @@ class NumberResponses:
     """Numeric responses; the label of a row is the index of its response in ``values``."""
 
     values: Float[np.ndarray, " value"]  # Distinct responses in the user's units, ascending.
-    units: Standardisation  # Of the responses, or of their logarithms where these are modelled.
+    units: Standardisation  # Location and scale of the responses or of their logarithms.
     kind: Response = "number"
     n_outputs: int = 1
 
@@ -530,10 +530,10 @@ def _em_start(
 # From settings and weighted rows to a fitted RBF network: what every fit and fold shares.
 
 
-DEFAULT_COMPONENTS = 10  # Components of a mixture where no number is given.
+DEFAULT_COMPONENTS = 10  # Components of a hidden layer under ``n_components=None``.
 
 DEFAULT_L2: dict[Features, float] = {"responsibility": 0.1, "density": 0.1, "log_density": 3.0}
-"""Precision of output weights where none is given: logarithms are larger than shares."""
+"""Precision of output weights under ``l2=None``: log densities are larger features than shares."""
 
 
 @dataclass(frozen=True)

@@ -261,13 +261,13 @@ class _PenalisedLikelihood:
 #    Z = \sqrt{2\pi / \lambda_2}\; \mathrm{erfcx}(\lambda_1 / \sqrt{2 \lambda_2}), \\
 #    \log p(\pi \mid w) &= \log \mathrm{Dirichlet}(\pi; a + \gamma s(w))
 #
-# The mixture's own prior holds the part :math:`\mathrm{Dirichlet}(a)`; what the link adds to
-# it stands here. Where it depends on :math:`|w|`, the derivative in :math:`|w|` is kept
-# apart from that in w: the former has a kink at zero, which exact zeros come from.
+# The prior of the mixture contains :math:`\mathrm{Dirichlet}(a)`; the difference by the link is
+# computed here. Derivatives in :math:`|w|` and in w are separate: the former has a kink at zero,
+# which gives exact zeros.
 
 
 SMALLEST_SIZE = 1e-6
-"""epsilon: it keeps the relative sizes of output weights defined where all of them are zero."""
+"""epsilon: relative sizes of output weights stay defined where all weights are zero."""
 
 
 def log_elastic_net_constant(l1: float, l2: float) -> float:
@@ -414,7 +414,7 @@ class NetworkPoint:
 
 # New rows under an RBF network: features, linear outputs, log joints.
 #
-# The features are what the hidden layer tells the output layer. With
+# Features are the inputs of the output layer. With
 # :math:`\ell_{nk} = \log \pi_k + \log p(x_{n,o} \mid k)` in standard units:
 #
 # - ``responsibility``: :math:`f_{nk} = e^{\ell_{nk}} / \sum_j e^{\ell_{nj}}`;
@@ -422,16 +422,15 @@ class NetworkPoint:
 #   normal peaks at 1 whatever the number of observed cells;
 # - ``log_density``: the logarithm of that, divided by the number of columns.
 #
-# Missing cells are marginalised in all of them. A network that was trained on complete rows
-# knows no features of rows with holes. It is asked about completions of such a row, which are
-# drawn by its hidden layer:
+# Missing cells are integrated out in all features. A network trained on complete rows has seen no
+# features of rows with missing cells. Its predictions average over completions of such a row, drawn
+# from the hidden layer:
 #
 # .. math:: p(y | x_o) = \int p(y | x) \, p(x_m | x_o) \, dx_m
 
 
 LARGEST_LOG_DENSITY = 300.0
-"""Log densities are cut off here, and flat beyond. In many columns they could leave the range of
-floats."""
+"""Log densities are clipped here: with many columns, densities could overflow."""
 
 
 class FeatureMap:
@@ -542,7 +541,7 @@ def completed_linear(
             order=order,
         )
         linear = Network(points, specification).linear(parameters)
-        # A complete row has a single point, which stands for all draws.
+        # A complete row has a single point, repeated for all draws.
         last = np.diff(starts, append=points.n_obs) - 1
         results.append(linear[starts + np.minimum(np.arange(draws)[:, None], last)])
     return np.concatenate(results, axis=1)

@@ -275,7 +275,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         splits = list(
             split_rows(self.cv, training.rows, training.kept, training.seed, responses=True)
         )
-        if fits[0][0].integrate:  # what is missing has draws of its own to speak for it
+        if fits[0][0].integrate:  # draws of missing cells widen the predictive law already
             splits = [(train, test.take(~with_holes(test))) for train, test in splits]
         residuals = [self._residuals(model, training, fit.status, splits) for model, fit in fits]
         found = [

@@ -221,9 +221,9 @@ def _superfluous(
 
 
 BLENDS = (0.0, 0.25, 0.5, 1.0)
-"""Fractions of the hidden information that stay in the Hessian, tried in turn.
+"""Fractions by which the missing information is added back to the observed Hessian, in turn.
 
-At 1 it is the complete-data curvature, which is never indefinite.
+At 1 the result is the complete-data curvature, which is never indefinite.
 """
 WIDE = 5e9
 """Beyond this many products in one curvature of all weights, every component has its own."""
@@ -454,14 +454,14 @@ Gamma is the part of its prior variance that the rows explain.
 SETTLED = 0.1
 """Once no log precision changes by more than this, single precisions may jump to their maximum."""
 TIED = 1e-6
-"""Moves of log precisions that differ by less are a tie.
+"""Changes of log precisions that differ by less are a tie.
 
-Weights of the two levels of a column mirror each other: without a tie rounding would say which of
-them jumps, or is pruned.
+Weights of the two levels of a binary column are symmetric: without a tie, rounding would decide
+which of the two jumps or is pruned.
 """
 LOOSE = 1e-8
 """Mode searches between updates end where a step would raise the log posterior by half of it."""
-TIGHT = 1e-16  # The same for the last mode search of a run; both in nats.
+TIGHT = 1e-16  # The tolerance of the last mode search of a run; both in nats.
 LOOSE_STEPS, TIGHT_STEPS = 2, 100
 """Most Newton steps between updates, and in the last search.
 
@@ -516,7 +516,7 @@ def maximise_evidence(problem: EvidenceProblem, start: State, settings: Settings
     for _ in range(settings.max_iter):
         whitened = state.whitened(problem.factored)
         labels = problem.labels(state.component_class)
-        # While there are many weights, every component is judged with the others held.
+        # With many weights, the covariance is block diagonal: one block a component.
         wide = wide and change > SETTLED and is_wide(whitened.designs)
         if not wide:
             check_size(whitened.designs)

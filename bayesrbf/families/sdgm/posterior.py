@@ -57,7 +57,7 @@ from bayesrbf.families.sdgm.records import (
 Designs = tuple[Float[np.ndarray, "point _"], ...]
 """Features of every component's own weights, one array a component."""
 BLOCK_NUMBERS = 4_000_000
-"""Rows are summed in blocks of so many numbers; a sum in other parts may prune other weights."""
+"""Entries of a block of rows. Other blocks round sums differently and may prune other weights."""
 
 
 @dataclass(frozen=True)

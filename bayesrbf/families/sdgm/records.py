@@ -193,7 +193,7 @@ class SDGMParameters:
     component: Int[np.ndarray, " weight"]  # Component of every active weight, non-decreasing.
     feature: Int[np.ndarray, " weight"]  # Feature of every active weight.
     coefficients: Float[np.ndarray, " weight"]  # Active weights w at the mode.
-    precisions: Float[np.ndarray, " weight"]  # Their prior precisions alpha.
+    precisions: Float[np.ndarray, " weight"]  # Prior precisions alpha of the active weights.
     covariance: Float[np.ndarray, "weight weight"]
     """Inverse of the negative Hessian of the log posterior of w at the mode."""
 
