@@ -116,7 +116,7 @@ def label_draw(logits: TensorVariable, row_weight: TensorVariable, size: Any) ->
 
 
 def elastic_net(l1: np.float64, l2: np.float64, shape: tuple[int, ...]) -> TensorVariable:
-    r"""Independent variables under the elastic net's density, not yet in a model.
+    r"""Independent, unregistered variables with the elastic net's density.
 
     .. math:: p(w) = \exp(-\lambda_1 |w| - \lambda_2 w^2 / 2) / Z, \quad
         Z = \sqrt{2 \pi / \lambda_2}\; \mathrm{erfcx}(\lambda_1 / \sqrt{2 \lambda_2})
@@ -271,7 +271,7 @@ class MixtureNodes:
 def declare_priors(
     specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
 ) -> MixtureNodes:
-    r"""Declare every free variable of a mixture in the model on the stack.
+    r"""Declare the free variables of a mixture in the current PyMC model.
 
     .. math::
         \pi &\sim \mathrm{Dirichlet}, \quad w_c \sim \mathrm{Dirichlet}, \quad
@@ -371,14 +371,14 @@ def declare_normals(
 
 @dataclass(frozen=True)
 class Precisions:
-    """Variables of a shape that are not yet in a model, and the factor A that they make up."""
+    """Unregistered variables of a covariance shape, and the factor A as a function of them."""
 
     variables: dict[str, tuple[TensorVariable, tuple[str, ...]]]  # With the dims after the groups'.
     factor: TensorVariable  # (*group, feature, feature).
 
 
 def full_precisions(d: int, groups: tuple[int, ...], freedom: float) -> Precisions:
-    r"""Full covariances.
+    r"""Variables of full covariances.
 
     .. math:: A_{ii}^2 \sim \mathrm{Gamma}(\nu_0 / 2 + 1, 1/2), \quad A_{ij} \sim N(0, 1), \; i > j
     """

@@ -148,7 +148,7 @@ class RowMixture:
     def _mapped(
         self, nodes: tuple[TensorVariable, ...]
     ) -> tuple[tuple[TensorVariable, ...], MapNodes | None]:
-        """Nodes of the categorical columns, and the maps in front of the real ones."""
+        """Probabilities of the categorical columns, and the transforms of the real columns."""
         if self.maps is None:
             return nodes, None
         return nodes[:-1], MapNodes(self.maps, nodes[-1])
@@ -304,7 +304,7 @@ def value_matrix(observations: Observations) -> Float[np.ndarray, "obs column"]:
 
 
 def _declare_masks(observations: Observations) -> tuple[TensorVariable, TensorVariable]:
-    """Which labels and which cells are known, as data that can be exchanged."""
+    """Declare observation masks of labels and cells as data, for ``pm.set_data``."""
     cells = np.column_stack([~np.isnan(observations.real), observations.codes >= 0])
     label_observed = (observations.labels >= 0).astype(np.float64)
     return (

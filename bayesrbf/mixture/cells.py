@@ -70,7 +70,7 @@ class CellLaw:
 
 @dataclass(frozen=True)
 class RealLaws:
-    """Laws of real cells: a normal law under every component, and the masses of atoms."""
+    """Laws of real cells: mixtures of normal laws and point masses, one a row and column."""
 
     means: Float[np.ndarray, "row component feature"]
     sds: Float[np.ndarray, "row component feature"]
@@ -118,7 +118,7 @@ class RealLaws:
         return np.sqrt(self._moment(2, self.mean()))
 
     def quantile(self, share: float) -> Float[np.ndarray, "row feature"]:
-        """The number below which that share of the law lies, by halving, in the user's units."""
+        """Quantile of every cell at probability ``share``, by bisection, in the user's units."""
         low = (self.means - FARTHEST * self.sds).min(axis=1)
         high = (self.means + FARTHEST * self.sds).max(axis=1)
         for atoms, _ in self._atoms:
@@ -167,7 +167,7 @@ class RealLaws:
         return values, weights / weights.sum(axis=1, keepdims=True)
 
     def below(self, z: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
-        """Distribution function at numbers in the law's units."""
+        """Distribution function at ``z`` in standard units, point masses included."""
         below = (self._free * ndtr((z[:, None] - self.means) / self.sds)).sum(axis=1)
         for atoms, mass in self._atoms:
             under = atoms.standard <= z[:, atoms.feature, None]
@@ -287,7 +287,7 @@ class JudgedCells:
         return np.exp(self.log_tail)
 
     def completed_by(self, other: JudgedCells) -> JudgedCells:
-        """A copy in which cells that are missing here are judged as in ``other``."""
+        """A copy with the values of ``other`` at cells that have none."""
         fields = {
             name: np.where(value < 0 if value.dtype.kind == "i" else np.isnan(value), more, value)
             for (name, value), more in zip(vars(self).items(), vars(other).values(), strict=True)
@@ -428,7 +428,7 @@ def _joint_roots(
     sds: Float[np.ndarray, "row component n"],
     features: range,
 ) -> Float[np.ndarray, "row component n n"]:
-    """R with R R' the covariance of the reals of one column, which are missing together."""
+    """R with R R' the conditional covariance of the reals of one column, missing together."""
     roots = sds[..., None] * np.eye(len(features))
     if block.covariances is not None:
         rows = np.flatnonzero(hole[:, features].all(axis=1))
@@ -575,7 +575,7 @@ Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical
 
 
 def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms, ...]:
-    """The atoms of a mixture's real columns, as numbers of the table and in standard units."""
+    """Point masses of the real columns, as numbers of the table and in standard units."""
     atoms = []
     for feature, category in columns.atomic.items():
         standard = _in_standard_units(mixture, columns, feature, np.array(columns.atoms[feature]))
@@ -587,7 +587,7 @@ def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms,
 def _in_standard_units(
     mixture: FittedMixture, columns: Columns, feature: int, reals: Float[np.ndarray, " real"]
 ) -> Float[np.ndarray, " real"]:
-    """Reals of one feature in standard units."""
+    """``reals`` of one feature, mapped from the user's units to standard units."""
     real = np.full((reals.size, len(columns.real_positions)), np.nan)
     real[:, feature] = reals
     hidden, none = np.full((reals.size, len(columns.codes)), -1), np.full(reals.size, -1)
@@ -596,7 +596,7 @@ def _in_standard_units(
 
 
 def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None) -> CellLaw:
-    """The law by which a mixture judges cells, at its fitted point."""
+    """Law of cells of a mixture at its fitted point."""
     return CellLaw(
         mixture.parameters,
         mixture.specification,
@@ -626,7 +626,7 @@ def conditional_law(
     columns: Columns,
     points: Sequence[MixtureParameters],
 ) -> ConditionalLaw:
-    """The law of the missing cells of rows in the user's units, averaged over points."""
+    """``p(x_m | x_o)`` of rows in the user's units, averaged over points of the parameters."""
     parameters, specification = joined(points, mixture.specification)
     law = cell_law(mixture, columns)
     law = replace(law, parameters=parameters, specification=specification)
@@ -709,7 +709,7 @@ def hide_masked(
     codes: Int[np.ndarray, "obs categorical"],
     columns: Columns,
 ) -> Cells:
-    """Take away the cells of drawn rows whose mask was drawn as missing."""
+    """Set cells of drawn rows to missing where their missing indicator was drawn as 1."""
     # A drawn mask says that the cell would not have been observed.
     hidden = np.zeros((len(codes), len(columns.names)), dtype=bool)
     hidden[:, columns.masked] = codes[:, columns.masks] == 1
@@ -718,11 +718,11 @@ def hide_masked(
 
 
 def trimmed(rows: Observations, mixture: FittedMixture, columns: Columns) -> Observations:
-    """Weighted rows in the user's units, odd cells missing, as a mixture judges them.
+    """Weighted rows in the user's units, outlying cells under a mixture set to missing.
 
-    A mixture that is fitted to wrong cells spends components on them.
+    A mixture fitted to wrong cells spends components on them.
     """
-    # Copies are judged once, and share the verdict.
+    # Duplicates are evaluated once.
     once, positions = distinct(rows)
     law = cell_law(mixture, columns)
     verdict = judge_cells(mixture.standardise(once), law)
@@ -732,14 +732,14 @@ def trimmed(rows: Observations, mixture: FittedMixture, columns: Columns) -> Obs
         remaining = once.real[~reals[:, feature], feature]
         if np.unique(remaining[~np.isnan(remaining)]).size < FEWEST_KEPT:
             reals[:, feature] = False
-    levels[:, len(columns.levels) :] = False  # masks of missing cells are no cells
+    levels[:, len(columns.levels) :] = False  # missing indicators are no cells
     return without(rows, reals[positions], levels[positions], law.atoms)
 
 
 def _oddest(
     log_tail: Float[np.ndarray, "obs column"], weights: Float[np.ndarray, " obs"]
 ) -> Bool[np.ndarray, "obs column"]:
-    """The cells of least tail below ``ODD``; of every column at most ``MOST_TRIMMED``."""
+    """Mask of cells with tails below ``ODD``, the smallest first up to ``MOST_TRIMMED``."""
     order = np.argsort(log_tail, axis=0, kind="stable")  # NaN comes last
     present = ~np.isnan(log_tail)
     total = weights @ present
@@ -750,17 +750,17 @@ def _oddest(
     return present & (log_tail < ODD) & (rank <= MOST_TRIMMED * total)
 
 
-# How unlike the rows of a mixture a row is, comparable between rows with different holes.
+# Novelty of a row under a mixture, comparable between patterns of missing cells.
 #
-# A row may be odd because its cells are improbable together, or each of them by itself. Both are
-# log densities in standard units behind the maps, of the row and of its cells alone,
+# A row may be improbable jointly, or by its single cells. Joint and marginal log densities, of
+# transformed cells in standard units, are
 #
 # .. math:: u = \log p(x_o), \qquad v = \sum_{j \in o} \log p(x_j), \qquad
 #    s = \log \Phi\Big(\frac{u - \bar u}{\mathrm{sd}(u)}\Big)
 #    + \log \Phi\Big(\frac{v - \bar v}{\mathrm{sd}(v)}\Big),
 #
-# with means and standard deviations of the model's own rows that have the same cells missing. The
-# novelty of a row is the share of these rows that have a larger s.
+# with means and standard deviations over simulated rows with the same missing cells. The novelty of
+# a row is the fraction of simulated rows with a larger s.
 
 
 SIMULATED: Final = 500
@@ -772,7 +772,7 @@ ROUNDING_OF_STATISTIC: Final = 1e-9
 def novelty(
     rows: Observations, law: CellLaw, rng: np.random.Generator
 ) -> Float[np.ndarray, " obs"]:
-    """Share of the model's rows, with the same cells missing, that have a larger s; ties halve.
+    """Fraction of simulated rows with the same missing cells and a larger s, with half of the ties.
 
     Rows are in the units of the law.
     """
@@ -833,7 +833,7 @@ def _log_density(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
 
 
 def _cells_alone(rows: Observations, law: CellLaw) -> Float[np.ndarray, "obs cell"]:
-    """Log density of every cell by itself, 0 where missing: reals first, then categories."""
+    """Marginal log density of every cell, 0 where missing: reals first, then categories."""
     n_reals, n_cells = rows.real.shape[1], rows.real.shape[1] + rows.codes.shape[1]
     log_densities = np.empty((rows.n_obs, n_cells))
     for cell in range(n_cells):

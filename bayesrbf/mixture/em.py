@@ -87,7 +87,7 @@ def ascend(
     max_iter: int,
     acceleration: Acceleration,
 ) -> Ascent:
-    """Climb from a start until an EM step raises the log posterior by at most ``tolerance`` nats.
+    """Run EM until a step raises the log posterior by at most ``tolerance`` nats.
 
     Extrapolation is ``acceleration``; at most ``max_iter`` points are accepted.
     """
@@ -168,9 +168,9 @@ def starting_point(
     hyperparameters: MixtureHyperparameters,
     rng: np.random.Generator,
 ) -> MixtureParameters:
-    """Draw a starting point: clusters as components, all of ``START_VARIANCE``.
+    """Draw a starting point: k-means clusters as components of variance ``START_VARIANCE``.
 
-    Rows, distinct and weighted, and prior are in standard units. Of many, some are drawn.
+    Rows, distinct and weighted, and prior are in standard units. Large tables are subsampled.
     """
     observations = _sampled(observations, specification.n_classes, rng)
     embedding = _embed(observations, specification)
@@ -206,7 +206,7 @@ def _sampled(observations: Observations, n_classes: int, rng: np.random.Generato
 def _embed(
     observations: Observations, specification: MixtureSpecification
 ) -> Float[np.ndarray, "obs coordinate"]:
-    """Rows as points: reals with the column mean where missing, scaled indicators."""
+    """Rows as points of k-means: reals, the column mean where missing, and scaled indicators."""
     laws = laws_of(specification)
     both = laws.reals.embedding(observations), laws.levels.embedding(observations)
     return np.concatenate(both, axis=1)
@@ -259,7 +259,7 @@ def _from_memberships(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> MixtureParameters:
-    """Parameters that the memberships suggest, from observed cells only."""
+    """Parameters from soft memberships, by the observed cells."""
     counts = memberships.sum(axis=0)
     classes = np.asarray(specification.component_class)
     by_class = np.bincount(classes, weights=counts)

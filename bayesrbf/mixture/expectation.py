@@ -248,7 +248,7 @@ class ArrayExpectation:
         return log_joint
 
     def at(self, parameters: MixtureParameters) -> JointPoint:
-        """Log joints of every row and component, and the moments that carry gradients back."""
+        """Log joints of every row and component, which map gradients to the parameters."""
         point = ComponentsAt(parameters, self._specification)
         log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
         moments_by_block: list[Moments | QuadraticMoments] = []
@@ -314,7 +314,7 @@ COMPILED_FROM = 200_000
 
 @runtime_checkable
 class Sums(Protocol):
-    """Sums over rows, in memory or elsewhere, as EM asks for them."""
+    """E-step that returns sums over rows, in memory or not."""
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
         """Expected sufficient statistics, centred at the means; labels and row weights count."""
@@ -332,7 +332,7 @@ class Expectation(Sums, Protocol):
         ...
 
     def at(self, parameters: MixtureParameters) -> JointPoint:
-        """Log joints of every row and component, ready to carry gradients back."""
+        """Log joints of every row and component, which map gradients to the parameters."""
         ...
 
     def for_many(self) -> Expectation:
@@ -341,9 +341,9 @@ class Expectation(Sums, Protocol):
 
 
 class BlockExpectation:
-    """E-step over blocks of rows in standard units, which stay where they are.
+    """E-step over distributed blocks of rows in standard units.
 
-    Sums alone come back, so ``pointwise`` is empty. ``passes`` counts the E-steps.
+    Only sums are returned, so ``pointwise`` is empty. ``passes`` counts the E-steps.
     """
 
     def __init__(self, rows: Blocks[Observations], specification: MixtureSpecification) -> None:

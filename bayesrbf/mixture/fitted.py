@@ -128,7 +128,7 @@ class FittedMixture(FittedModel):
     def in_users_units(
         self, standard: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:
-        """Cells that a model made, from standard units and through the maps to the user's units."""
+        """Cells in the user's units from standard units, by the inverse transform."""
         mapped = self.units.backward(standard)
         return mapped if self.maps is None else self.maps.within_range(self.maps.backward(mapped))
 
@@ -218,7 +218,7 @@ class FittedMixture(FittedModel):
         axes: Axes,
         latent: Literal["marginal", "explicit"] = "marginal",
     ) -> pm.Model:
-        """The graph of the density, or of the classes and their objective."""
+        """PyMC graph of the density, or of the classes under the objective."""
         from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture
 
         options = axes.of_graph | {"latent": latent, "column_maps": self.maps}
@@ -237,7 +237,7 @@ class FittedMixture(FittedModel):
         return Description(coords, observed_rows(rows), constant, self._scored(axes))
 
     def _scored(self, axes: Axes) -> str:
-        """Subject of the log likelihood: rows, rows with labels, labels, or an objective's own."""
+        """Name of the variable that the log likelihood is of, such as the labels."""
         if axes.classes is None:
             return names.OBSERVED
         alpha, beta, hinge = self.objective.coefficients

@@ -115,7 +115,7 @@ Components = FullComponents | IndependentComponents
 def components_at(
     means: Float[np.ndarray, "component feature"], factors: Float[np.ndarray, "group *entry"]
 ) -> Components:
-    """Components at a point, whose precision factors are held whole or by their diagonals."""
+    """Components with full or, for factors of two axes, diagonal covariances."""
     kind = IndependentComponents if factors.ndim == 2 else FullComponents
     return kind(means, factors)
 
@@ -146,9 +146,9 @@ def leave_one_out(
 
 @dataclass(frozen=True)
 class CompleteMoments:
-    """Rows without missing cells under full covariances.
+    """Log densities and moments of complete rows under full covariances.
 
-    They carry a trailing 1: one product whitens and centres them, another gives both sums.
+    Rows have a trailing 1: one product whitens and centres them, another gives both sums.
     """
 
     log_density: Float[np.ndarray, "component obs"]
@@ -181,7 +181,7 @@ class CompleteMoments:
 
 @dataclass(frozen=True)
 class MissingMoments:
-    """Rows that all miss the same number m of cells, under full covariances."""
+    """Log densities and moments of rows that lack m cells each, under full covariances."""
 
     log_density: Float[np.ndarray, "component obs"]  # log p(x_o | k), in nats.
     deviations: Float[np.ndarray, "obs component feature"]  # E[x - mu_k | x_o, k].
@@ -224,7 +224,7 @@ class MissingMoments:
 
 @dataclass(frozen=True)
 class DiagonalMoments:
-    """Rows with any missing cells under diagonal covariances."""
+    """Log densities and moments of rows with any missing cells, under diagonal covariances."""
 
     log_density: Float[np.ndarray, "component obs"]  # log p(x_o | k), in nats.
     whitened: Float[np.ndarray, "component feature obs"]  # (x - mu) s, zero where missing.
@@ -284,7 +284,7 @@ MOST_PRODUCTS: Final = 2**24
 def quadratic_forms(
     components: FullComponents,
 ) -> Float[np.ndarray, "component product"]:
-    """Coefficients of log densities, in nats, in the products of a row."""
+    """Coefficients w of ``log p(x | k) = w . phi``, in nats, phi the products of a row."""
     maps = components.maps
     form = -0.5 * (maps.swapaxes(1, 2) @ maps)
     # The constant goes with the product of the trailing 1 with itself.
@@ -308,7 +308,7 @@ def products(
 
 @dataclass(frozen=True)
 class QuadraticMoments:
-    r"""Complete rows under full covariances that are neither narrow nor far out.
+    r"""Log densities and moments of complete rows, as quadratic forms of full covariances.
 
     With b = (x, 1) and the products :math:`\phi = (b_i b_j)_{i \le j}` of a row, a log
     density is linear and the statistics are sums of :math:`\phi`:
@@ -316,9 +316,9 @@ class QuadraticMoments:
     .. math:: \log N(x; \mu, \Sigma) = w \cdot \phi, \qquad
         \sum_n r_n b_n b_n' = \mathrm{unfold}(\textstyle\sum_n r_n \phi_n),
 
-    so that an E-step is two matrix products over products made once. Squares that are
-    summed before the mean is taken away cancel where a component is narrow or far out:
-    then :class:`CompleteMoments`, which centres first, is used.
+    so that an E-step is two matrix products over products computed once. Uncentred squares
+    cancel where a component is narrow or distant: then :class:`CompleteMoments`, which
+    centres first, is used.
     """
 
     log_density: Float[np.ndarray, "component obs"]
@@ -327,7 +327,7 @@ class QuadraticMoments:
     def sums(
         self, weights: Float[np.ndarray, "component obs"]
     ) -> Float[np.ndarray, "component product"]:
-        """``sum r b b'``, upper triangles, to be centred when all rows are in them."""
+        """``sum r b b'``, upper triangles, to be centred after the sum over all blocks."""
         return weights @ self.products.T
 
 

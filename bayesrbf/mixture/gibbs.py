@@ -43,7 +43,7 @@ def of_class(
 
 @dataclass(frozen=True)
 class _Open:
-    """Rows whose labels allow the same several components.
+    """Rows with the same two or more admissible components.
 
     ``groups`` are the covariances of those components; ``expectation`` has the rows prepared for a
     mixture of those components alone.
@@ -176,7 +176,7 @@ class CellDraws:
 
 @dataclass(frozen=True)
 class Assigned:
-    """Statistics of rows whose components are known."""
+    """Sufficient statistics of rows with known components."""
 
     counts: Float[np.ndarray, " component"]
     # Real cells of every component; all its rows under full covariances.
@@ -217,7 +217,7 @@ def assigned(
 
 @dataclass(frozen=True)
 class Conjugate:
-    """A density of the declared prior's family: the prior, or the posterior of assigned rows."""
+    """Conjugate density of the parameters: the prior, or the posterior of assigned rows."""
 
     specification: MixtureSpecification
     precisions: ConjugatePrecisions
@@ -374,7 +374,7 @@ class Reference:
     def density(
         self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
     ) -> Conjugate:
-        """The conjugate density that has its mode at the point and as many rows behind it."""
+        """Conjugate density with its mode at the point and the prior sample size of the counts."""
         point, counts = self.parameters, self.counts
         laws = laws_of(specification)
         law = laws.reals
@@ -445,7 +445,7 @@ def _with_first(first: np.ndarray, rest: np.ndarray) -> np.ndarray:
 def _at_prior(
     hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
 ) -> MixtureParameters:
-    """The mode of the prior: where EM over one component a class may start."""
+    """Mode of the prior, a start of EM with one component a class."""
     n_classes, k = specification.n_classes, specification.n_components
     scales = np.tile(1 / hyperparameters.scale, (specification.group_sizes.size, 1))
     return MixtureParameters(
@@ -473,23 +473,22 @@ def _at_prior(
 
 
 MOST_COMPONENTS = 4
-"""Most components of a class for jumps: all their orders are summed over, 24 of them."""
+"""Maximum number of components of a class for jumps, whose density sums over all 24 orders."""
 
 
 class ModeProposal:
-    r"""A density over the components of one class that knows several modes of the posterior.
+    r"""Independence proposal for the components of one class: a mixture over posterior modes.
 
-    At each of M reference points the posterior is close to the conjugate one at a share of the
-    expected statistics there: the share that is known, because rows with missing cells or uncertain
-    components say less. The proposal is their mixture, and symmetric in the names of the
-    components:
+    At each of M reference points the posterior is approximated by the conjugate density of a
+    fraction of the expected statistics: rows with missing cells or uncertain components carry less
+    information. The proposal is the mixture of the M densities, symmetric in the components:
 
     .. math::
        q(\theta) = \frac{1}{K!}
            \sum_{m} w_m \sum_{\pi} q_m(\theta_{\pi(1)}, \dots, \theta_{\pi(K)}).
 
-    It can be drawn from and evaluated exactly, which is all that Metropolis and Hastings ask.
-    ``shares`` are the weights w, which sum to one.
+    Draws and densities are exact, as Metropolis-Hastings requires. ``shares`` are the weights w,
+    which sum to one.
     """
 
     def __init__(
@@ -633,7 +632,7 @@ class ModeJumps:
         self._until = np.cumsum(offers / offers.sum())
 
     def jump(self, parameters: MixtureParameters, rng: np.random.Generator) -> MixtureParameters:
-        """Offer one class a jump: the new point if it is accepted, else the same point."""
+        """Metropolis-Hastings update of one class; the same point if the proposal is rejected."""
         offered = np.searchsorted(self._until[:-1], rng.random(), side="right")
         components, proposal = self._proposals[int(offered)]
         groups = np.unique(self._specification.covariance_group[components])
@@ -779,7 +778,7 @@ class MixtureSweep(MarkovKernel):
 
 
 def _repeated(observations: Observations) -> Observations:
-    """Every row as often as its weight says; ValueError if that is no whole number."""
+    """Every row repeated by its weight; ValueError unless weights are whole numbers."""
     weights = observations.weights
     whole = np.round(weights)
     if not np.allclose(weights, whole):  # parts that were added up are whole but for rounding

@@ -272,7 +272,7 @@ class LevelColumns:
         responsibilities: Float[np.ndarray, "row component"],
         parameters: Point,
     ) -> tuple[Float[np.ndarray, "row _"], ...]:
-        """Probabilities of every cell's levels; an observed cell has one at its level."""
+        """``p(level | x_o)`` of every cell, one array a column; 1 at an observed level."""
         results = []
         for column, theta in enumerate(parameters.category_probabilities):
             known = np.flatnonzero(codes[:, column] >= 0)

@@ -40,7 +40,7 @@ LEAST_SPREAD = 1e-12
 
 @stored
 class HalfRankMaps:
-    """The half-rank map of every real column."""
+    """Half-rank map of every real column: the mean of standardised cell and normal score."""
 
     units: Standardisation
     knots: Float[np.ndarray, " knot"]
@@ -69,7 +69,7 @@ class HalfRankMaps:
         )
 
     def forward(self, real: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
-        """Map cells in the user's units."""
+        """Half the clipped standardised cell plus half its normal score."""
         standard = self.units.forward(real)
         result = 0.5 * np.clip(standard, -FARTHEST, FARTHEST)
         for column, (knots, scores) in enumerate(self.columns):
@@ -95,7 +95,7 @@ def fit_half_rank(
     real: Float[np.ndarray, "row feature"],
     weights: Float[np.ndarray, " row"],
 ) -> HalfRankMaps:
-    """Learn the normal scores of every column; a column without a cell is mapped by value alone."""
+    """Half-rank maps of all columns; the normal scores of a column without cells are 0."""
     return _joined(units, [_normal_scores(column, weights) for column in units.forward(real).T])
 
 
@@ -167,7 +167,7 @@ def _variance(values: np.ndarray, shares: np.ndarray) -> Float[np.ndarray, " fea
 def _golden_section(
     loss: Callable[[np.ndarray], np.ndarray], n_columns: int
 ) -> Float[np.ndarray, " feature"]:
-    """Minimise a function of each column's own power, all columns in step."""
+    """Powers that minimise ``loss``, separately for each column, by golden section."""
     low, high = (np.full(n_columns, bound) for bound in LAMBDAS)
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, at_right = loss(left), loss(right)

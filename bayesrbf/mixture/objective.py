@@ -109,7 +109,7 @@ class HybridLogPosterior(MixtureOnRows):
     def label_log_likelihoods(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs"] | None:
-        """``log p(y_n | x_n)`` of every row, which a label adds to J unless J has a hinge."""
+        """``log p(y_n | x_n)`` of every row at many points; None where J is no likelihood."""
         alpha, _, hinge = self.objective.coefficients
         return super().label_log_likelihoods(thetas) if alpha == 1 and not hinge else None
 
@@ -226,7 +226,7 @@ class RelativeCoordinates:
         return self._start.size
 
     def theta(self, z: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " coordinate"]:
-        """Unconstrained coordinates of a point z, in standard units."""
+        """Unconstrained coordinates of the relative coordinates z, in standard units."""
         theta = self._start + z
         if names.MEANS in self._slots:
             positions = self._slots[names.MEANS]
@@ -354,9 +354,10 @@ def _climb(
 def _descent(
     log_posterior: HybridLogPosterior, relative: RelativeCoordinates, first: float
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """The function that L-BFGS minimises, and its gradient.
+    """Negative log Gibbs posterior in relative coordinates and its gradient, for L-BFGS.
 
-    Where a far step overflows it is a value above the start's, which turns the line search back.
+    Where a long step overflows, the value is above the value at the start, so that the line search
+    steps back.
     """
     barrier = 2 * (1 + abs(first)) - first
 

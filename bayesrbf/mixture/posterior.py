@@ -316,7 +316,7 @@ class MixtureLogPosterior(MixtureOnRows):
         self._density: CompiledDensity | None = None
 
     def _prepare_for_many(self) -> None:
-        """Put the whole density into compiled code, where that gains anything."""
+        """Compile the density where repeated evaluations are faster in one call."""
         from bayesrbf.mixture.compiled_density import density_in_one_call
 
         super()._prepare_for_many()

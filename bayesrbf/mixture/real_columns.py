@@ -235,7 +235,7 @@ class RealColumns(ABC):
         return replace(point, means=means, precisions_cholesky=factors)
 
     def begun(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
-        """Means of the observed cells, and covariances of ``START_VARIANCE``."""
+        """``point`` with shrunken means of observed cells and covariances ``START_VARIANCE I``."""
         seen = memberships.T @ ~np.isnan(rows.real)
         sums = memberships.T @ np.nan_to_num(rows.real)
         means = sums / (seen + hyper.mean_precision)
@@ -355,7 +355,7 @@ class NormalPrior:
         self.constant -= 0.5 * law.n_groups * entries * LOG_2PI
 
     def log_density(self, parameters: Point, jacobian: bool) -> float:
-        """Log density at one point in nats, but for the constant."""
+        """Log density at one point in nats, without ``constant``."""
         law, factors = self._law, parameters.precisions_cholesky
         unit = factors * self._row_scales
         total = 2 * float(np.vdot(self._powers, np.log(law.matrices.diagonal(unit))))
@@ -475,7 +475,7 @@ class FullPrecisions(ConjugatePrecisions):
 
 @dataclass(frozen=True)
 class GammaPrecisions(ConjugatePrecisions):
-    """Density of the precision factors of a shape whose variables all are gamma variables."""
+    """Density of the precision factors of diagonal or spherical covariances: gamma variables."""
 
     law: RealColumns
 

@@ -80,7 +80,7 @@ def sum_by_class(
 
 @dataclass(frozen=True)
 class JointPoint:
-    r"""Rows under one point of a mixture, which carry gradients in their log joints back to it.
+    r"""Log joints of rows at one point, with the map from their gradients to statistics.
 
     An objective :math:`J(\ell)` of :math:`\ell_{nk} = \log p(x_n, k)` has the gradient
 

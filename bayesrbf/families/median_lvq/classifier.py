@@ -125,7 +125,7 @@ GOWER: Final = "gower"
 def read_whole(
     reading: Reading, metric: Metric, X: object, y: object, sample_weight: object, groups: object
 ) -> TrainingTable:
-    """Rows of positive weight that are compared whole; copies of one are one unit."""
+    """Training table of rows that are compared whole; duplicates are one independent subject."""
     refuse_collection(reading, X)
     shell = type(reading.owner, (BaseEstimator,), {})()
     whole = WholeRows(metric)
@@ -157,7 +157,7 @@ def read_whole(
 
 
 def _as_vectors(rows: Observations, reader: RowReader | None) -> Observations | None:
-    """Rows with cells that tell copies apart; None where they are neither cells nor numbers."""
+    """Rows with cells by which duplicates are found; None without cells or numbers."""
     if not isinstance(reader, WholeRows) or rows.whole is None:
         return rows
     if reader.metric == PRECOMPUTED or rows.whole.dtype.kind != "f":

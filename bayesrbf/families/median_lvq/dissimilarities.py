@@ -59,7 +59,7 @@ class WholeRows:
         )
 
     def _array(self, X: Any, shell: BaseEstimator, *, reset: bool) -> np.ndarray:
-        """Rows as the metric takes them."""
+        """Rows as an array that the metric accepts."""
         if self.metric == PRECOMPUTED:
             return self._matrix(X, shell, reset=reset)
         if not callable(self.metric) and self.metric not in METRICS:
@@ -101,7 +101,7 @@ class WholeRows:
 def pairwise(
     rows: np.ndarray, reference: np.ndarray, metric: Metric, dtype: type[np.floating] = np.float64
 ) -> Float[np.ndarray, "row other"]:
-    """Dissimilarities ``d(rows[n], others[m])``, a block of rows at a time.
+    """Dissimilarities ``d(rows[n], reference[m])``, computed a block of rows at a time.
 
     The metric is a name that scikit-learn knows, or a function of two rows that gives a number; it
     need not be symmetric. One that ``numba.njit`` compiled is called from compiled code, where the
@@ -128,7 +128,7 @@ def _block(rows: np.ndarray, reference: np.ndarray, metric: Metric) -> np.ndarra
 
 
 def check_values(values: Real[np.ndarray, "obs row"]) -> None:
-    """Refuse dissimilarities that are missing, infinite or negative."""
+    """Raise ValueError for dissimilarities that are missing, infinite or negative."""
     if values.size == 0:
         return
     low, high = values.min(), values.max()
@@ -232,7 +232,7 @@ def learn_gower(rows: Observations) -> Gower:
 
 
 def _spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Range of the observed cells, and the mean difference of two of them in ranges."""
+    """Range of the observed cells, and Gini's mean difference as a fraction of the range."""
     seen = ~np.isnan(column)
     order = np.argsort(column[seen], kind="stable")
     values, mass = column[seen][order], weights[seen][order]
@@ -249,7 +249,7 @@ def _spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
 
 
 def _diversity(column: np.ndarray, weights: np.ndarray) -> float:
-    """Fraction of pairs of observed cells whose levels differ."""
+    """Gini-Simpson index ``1 - sum p^2`` of the observed levels."""
     seen = column >= 0
     if not seen.any():
         return 0.0

@@ -100,7 +100,7 @@ class MovingExemplars(ABC):
         uniforms: Float[np.ndarray, " turn"] | None = None,
         tolerance: float = 0.0,
     ) -> Exemplars:
-        """Move the prototypes of ``order`` in turn, to the best candidate or to one that is drawn.
+        """Move the prototypes of ``order`` in turn, to the best or to a drawn candidate.
 
         With ``uniforms``, numbers from 0 to 1, one a turn, the candidate is drawn with the
         softmax of the scores as its probabilities. Without, a prototype moves to the best
@@ -171,7 +171,7 @@ class MarginSum:
         return MarginSwaps(self._columns, self.prototypes, exemplars)
 
     def bound(self, exemplars: Exemplars) -> MovingExemplars:
-        r"""Prepare the bound of the generalised EM, up to a constant.
+        r"""Scores of swaps by the bound of the generalised EM, up to a constant.
 
         A margin is :math:`2 g_n - 1` with :math:`g_n = d_- / (d_+ + d_-)`. With
         :math:`\gamma_n = v_n g_n / \sum_m v_m g_m` at the given exemplars held fixed, Jensen's
@@ -198,7 +198,7 @@ class MarginSum:
 
 
 class MarginSwaps(MovingExemplars):
-    r"""Margins after a move of one of the exemplars, in compiled code.
+    r"""Scores of GLVQ after a swap, in compiled code.
 
     With ``gamma``, weights of the labelled rows, scores are the bound
     :math:`\sum_n \gamma_n \log g_n`.
@@ -470,7 +470,7 @@ class ConditionalLikelihood:
         return swaps(self._kernels, self.prototypes, exemplars, offset=self._log_prior)
 
     def bound(self, exemplars: Exemplars) -> MovingExemplars:
-        r"""Prepare the expected log joint, the bound of the generalised EM, up to a constant.
+        r"""Scores of swaps by the expected log joint, the bound of the generalised EM.
 
         With :math:`\gamma_{nj}` the responsibilities at the given exemplars, among the
         prototypes of the row's own class, held fixed,

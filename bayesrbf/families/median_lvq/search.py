@@ -95,7 +95,7 @@ def fit_exemplars(
 def random_exemplars(
     rows: Dissimilarities, prototypes: Prototypes, rng: np.random.Generator
 ) -> Exemplars:
-    """Draw exemplars of every class among its candidates, different ones where there are enough.
+    """Draw exemplars of every class from its candidates, without replacement where they suffice.
 
     Classes draw in the order of their first candidate, so that their names do not matter.
     """
@@ -117,10 +117,10 @@ def objective_of(rows: Dissimilarities, prototypes: Prototypes, sigma: Sigma | N
 def climb(
     objective: Objective, start: Exemplars, max_iter: int
 ) -> tuple[MedianLVQParameters, Trace, Status]:
-    """Raise the bound of the generalised EM, then swap, with ``max_iter`` sweeps at most.
+    """Maximise the bound of the generalised EM, then the objective by swaps.
 
-    The trace has the objective before the first and after every sweep. Exemplars of a class
-    come in ascending order.
+    There are at most ``max_iter`` sweeps; the trace has the objective before the first and after
+    every sweep. Exemplars of a class come in ascending order.
     """
     trace = [objective.value(start)]
     objective, exemplars, _ = sweeps(objective, start, trace, max_iter, bounded=True)
@@ -294,10 +294,7 @@ class MedianLVQLogPosterior(LogPosterior):
     def component_log_joint(
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> Float[np.ndarray, "row component"]:
-        """Log kernel ``-d(x_n, theta_j) / sigma**2`` of every prototype, at some rows.
-
-        They are the same rows in every call.
-        """
+        """Log kernel ``-d(x_n, theta_j) / sigma**2`` of every prototype at ``COMPARED`` rows."""
         n_obs = self.rows.n_obs
         row_indices = np.unique(np.linspace(0, n_obs - 1, min(n_obs, COMPARED)).astype(int))
         columns = self.rows.values[row_indices[:, None], self.exemplars(theta)]

@@ -198,7 +198,7 @@ Responses = ClassResponses | NumberResponses
 
 @stored
 class Noise:
-    """Student's t about the mean of a number, in units of the fitted noise."""
+    """Student's t residuals of a numeric response, in units of the fitted noise."""
 
     scale: float = 1.0
     df: float = field(default=np.inf, metadata=ANY_NUMBER)  # Normal noise, as it was fitted.
@@ -281,7 +281,7 @@ class FittedNetwork(FittedModel):
         draws: int = COMPLETIONS,
         replicate: int = 0,
     ) -> Float[np.ndarray, "draw obs output"]:
-        """Linear outputs of several completions; of the rows themselves where none is needed."""
+        """Linear outputs of completions, or of the rows where features integrate missing cells."""
         if not self.integrates(standard):
             return Network(standard, self.specification).linear(point)[None]
         return completed_linear(
@@ -291,9 +291,10 @@ class FittedNetwork(FittedModel):
     def predictive(
         self, rows: Observations, points: list[RBFNetworkParameters] | None
     ) -> StudentMixture:
-        """Numeric responses of rows in the user's units, at the fit or averaged over points.
+        """Predictive laws of numeric responses in the user's units, at the fit or over points.
 
-        The noise is that of the points, or at the fitted point as rows held out show it.
+        The noise is a parameter of the points; at the fitted point it is calibrated by held-out
+        rows.
         """
         units, law = self.number_responses.units, self.number_responses.law
         location, scale = units.location[0], units.scale[0]
@@ -314,7 +315,7 @@ class FittedNetwork(FittedModel):
     def predictive_under(
         self, log_posterior: Any, rows: Observations, draws: Draws | None
     ) -> StudentMixture:
-        """Numeric responses of rows at the fit, or averaged over draws of the posterior."""
+        """Predictive laws of numeric responses at the fit, or averaged over posterior draws."""
         if draws is None:
             return self.predictive(rows, None)
         thetas = draws.theta.reshape(-1, log_posterior.dimension)
@@ -323,7 +324,7 @@ class FittedNetwork(FittedModel):
     def replicates(
         self, log_posterior: Any, rows: Observations, draws: Draws | None, seed: int
     ) -> Replicates:
-        """Responses drawn for training rows that have one; of many rows and draws, some."""
+        """Replicated responses of labelled training rows, thinned where rows or draws are many."""
         labelled = np.flatnonzero(rows.labels >= 0)
         row_indices = labelled[evenly(labelled.size, MOST_DRAWN // REPLICATES)]
         chosen = rows.take(row_indices)
@@ -374,7 +375,7 @@ class FittedNetwork(FittedModel):
     def predictor(
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> Predictor:
-        """Prepare rows for predictions at any coordinates: classes and density apart."""
+        """Predictor of new rows at any coordinates: class probabilities and density."""
         standard = self.density.standardise(rows)
         completions = COMPLETIONS_OF_A_DRAW if self.integrates(standard) else 0
         return log_posterior.predictor(standard, completions, temperature, self.order)
@@ -621,7 +622,7 @@ def _resolve(
     prior: MixturePrior,
     settings: NetworkSettings,
 ) -> RBFNetworkHyperparameters:
-    """Every number of the prior on this table, in the user's units."""
+    """Hyper-parameters resolved for the table, in the user's units."""
     structure = specification.mixture
     marginals = table.marginals(rows.codes, structure.levels, rows.weights)
     kappa = settings.kappa
@@ -743,10 +744,10 @@ def read_responses(
 
 
 def noise_held_out(model: FittedNetwork, held_out: HeldOut) -> tuple[Noise, float]:
-    """Noise that residuals of held-out rows ask for, and their mean log score with it.
+    """Noise fitted to held-out residuals, and the mean held-out log score under it.
 
-    Residuals are in units of the fitted noise. The score is that of the responses in the user's
-    units, in nats, and so the scores of a number and of its logarithm compare.
+    Residuals are in units of the fitted noise. The score is the log density of responses in the
+    user's units, in nats, so that models of a number and of its logarithm are comparable.
     """
     residuals, weights = held_out.values, held_out.weights
     noise = Noise(*fit_noise(residuals, weights))

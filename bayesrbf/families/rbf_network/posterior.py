@@ -187,7 +187,7 @@ def fit_output_layer(
 
 @dataclass(frozen=True)
 class _PenalisedLikelihood:
-    """The penalised likelihood without its kinks, over weights, biases and log precision."""
+    """Penalised likelihood without the l1 term, over weights, biases and log noise precision."""
 
     features: np.ndarray
     output: Output
@@ -324,7 +324,7 @@ class Link:
         concentration: float,
         link: float,
     ) -> Link:
-        """Evaluate the link; it adds nothing for a mixture of one component.
+        """Evaluate the link; 0 for a mixture of one component.
 
         ``concentration`` is a, the parameter of the mixture weights' own Dirichlet prior;
         ``link`` is gamma.
@@ -466,7 +466,7 @@ class FeatureMap:
         features: Float[np.ndarray, "obs component"],
         gradient: Float[np.ndarray, "obs component"],
     ) -> Float[np.ndarray, "obs component"]:
-        """Carry a gradient in the features to one in the log joints, at fixed log weights.
+        """Gradient in the log joints from a gradient in the features, at fixed log weights.
 
         ``features`` are what :meth:`forward` returned.
         """

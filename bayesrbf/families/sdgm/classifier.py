@@ -388,7 +388,7 @@ class SDGMClassifier(Classifier):
 def _read_sets(
     reading: Reading, X: object, y: object, weights: Float[np.ndarray, " obs"]
 ) -> tuple[Bool[np.ndarray, "set label"], Labels]:
-    """The classes of every code, and codes and weights of the rows."""
+    """Label sets of every code, with codes and weights of the rows."""
     if is_label_sets(y):
         classes, sets, codes = read_label_sets(y, weights)
         labels = Labels(codes, weights, classes, reading.prevalence(classes))

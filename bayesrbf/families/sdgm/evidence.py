@@ -135,7 +135,7 @@ class Whitened:
 
 @dataclass(frozen=True)
 class State:
-    """A point of the type-II maximisation: surviving components, and active weights in their order.
+    """State of the type-II maximisation: remaining components and their active weights.
 
     ``proportions`` sum to one within each class.
     """
@@ -189,7 +189,7 @@ def without_superfluous(state: State) -> State:
 def _superfluous(
     state: State,
 ) -> tuple[Bool[np.ndarray, " component"], Int[np.ndarray, " component"]]:
-    """Components to drop, and the component that takes over each one's probability.
+    """Mask of components to remove, and the heir of each component's probability.
 
     All components of a class without weights are alike, and one of them stays.
     """
@@ -258,13 +258,13 @@ def find_mode(
     teacher: Float[np.ndarray, "point component"] | None = None,
     wide: bool = False,
 ) -> Mode:
-    """Climb the log posterior of the whitened weights.
+    """Mode of the log posterior of the whitened weights.
 
     The step is Newton's on the observed Hessian, blended towards the complete-data one where it
     would not ascend. The search ends when a step promises a rise of at most ``tol / 2`` nats.
 
-    A ``teacher`` gives responsibilities that replace the point's own: the complete-data problem,
-    which has one mode. Where the weights are ``wide``, too many for one curvature matrix, steps are
+    Responsibilities ``teacher`` replace those of the E-step: the complete-data problem, which has
+    one mode. Where the weights are ``wide``, too many for one curvature matrix, steps are
     those of conjugate gradients on the complete-data curvature.
     """
 
@@ -301,7 +301,7 @@ def find_mode(
 
 
 def _taught(expectation: LabelExpectation, labels: Labels, teacher: np.ndarray) -> LabelExpectation:
-    """The E-step with a teacher's responsibilities and equally probable completions."""
+    """E-step with the responsibilities ``teacher`` and equally probable completions."""
     sizes = labels.sizes
     completion_probabilities = np.repeat(1.0 / sizes, sizes)
     return LabelExpectation(
@@ -315,7 +315,7 @@ def _taught(expectation: LabelExpectation, labels: Labels, teacher: np.ndarray) 
 
 
 def _taught_likelihood(expectation: LabelExpectation, logits: np.ndarray) -> float:
-    """Complete-data log likelihood of the teacher's responsibilities."""
+    """Complete-data log likelihood under the responsibilities of ``teacher``, in nats."""
     top = logits.max(axis=1)
     log_all = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top
     explained = (expectation.responsibilities * logits).sum(axis=1) - log_all
@@ -323,7 +323,7 @@ def _taught_likelihood(expectation: LabelExpectation, logits: np.ndarray) -> flo
 
 
 def is_wide(designs: Designs) -> bool:
-    """Whether one curvature of all weights together would take long; never with one component."""
+    """Whether a joint curvature of all weights takes over ``WIDE`` products, of 2+ components."""
     size = sum(design.shape[1] for design in designs)
     return len(designs) > 1 and (designs[0].shape[0] + size) * size**2 > WIDE
 
@@ -346,7 +346,7 @@ def newton_step(
     *,
     complete: bool,
 ) -> tuple[Float[np.ndarray, " coordinate"], bool]:
-    """Newton's step on the least blended Hessian that is positive definite; it ascends.
+    """Newton step on the first Hessian of ``BLENDS`` that is positive definite; it ascends.
 
     The flag says whether the Hessian was not blended. With ``complete`` it is that of the complete
     data, and exact. Raises FloatingPointError where the Hessian is not finite.
@@ -394,9 +394,9 @@ def separate_step(
 def spread_of_components(
     designs: Designs, labels: Labels, expectation: LabelExpectation, *, wide: bool
 ) -> tuple[list[Float[np.ndarray, "_ _"]], float]:
-    """Complete-data covariance of every component's coordinates, and the log determinant.
+    """Complete-data covariance of c by component, and the log determinant of the curvature.
 
-    The determinant is that of the curvature. Where ``wide``, components count as independent.
+    Where ``wide``, components count as independent.
     """
     if wide:
         blocks = component_curvatures(designs, expectation)
@@ -484,7 +484,7 @@ class EvidenceProblem:
 
 @dataclass(frozen=True)
 class Run:
-    """End and path of one restart.
+    """Result and trace of one restart.
 
     ``log_posterior`` is the log density of the weights given their precisions. ``evidence`` is
     the Laplace approximation of the log evidence with the observed Hessian. ``determined`` is
@@ -504,7 +504,7 @@ class Run:
 
 
 def maximise_evidence(problem: EvidenceProblem, start: State, settings: Settings) -> Run:
-    """Alternate mode searches with updates of precisions and proportions.
+    """Alternate mode searches with fixed-point updates of precisions and proportions.
 
     May raise ValueError where the weights that are left are too many for one curvature matrix in
     memory.
@@ -613,7 +613,7 @@ def _doomed(
 
 
 def _best(precision: float, determined: float, penalty: float) -> float:
-    """The precision with the highest evidence while all others are held.
+    """Precision that maximises the evidence at fixed other precisions.
 
     MacKay's steps converge to it, but cover only the fraction gamma of the distance in each step: a
     weight that the rows hardly determine would need hundreds.
@@ -627,7 +627,7 @@ def _best(precision: float, determined: float, penalty: float) -> float:
 def _proportions(
     component_class: Int[np.ndarray, " component"], mode: Mode
 ) -> Float[np.ndarray, " component"]:
-    """Mean responsibilities within each class."""
+    """Mean responsibilities of every component, normalised within its class."""
     mass = mode.expectation.weights @ mode.expectation.responsibilities
     return mass / np.bincount(component_class, weights=mass)[component_class]
 
@@ -881,7 +881,7 @@ def cluster_responsibilities(
 def inherited_responsibilities(
     problem: EvidenceProblem, found: SDGMParameters, specification: MixtureSpecification
 ) -> Float[np.ndarray, "point component"]:
-    """Responsibilities of a sparse model, in the first components of every class.
+    """Responsibilities of a sparse model, assigned to the first components of every class.
 
     ``specification`` has the components of every class before any was pruned; the pruned ones get a
     small responsibility.

@@ -63,7 +63,7 @@ LabelSets = Bool[np.ndarray, "set label"]
 def completions(
     companion: FittedMixture, rows: Observations, draws: int, replicate: int = 0
 ) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
-    """Points of every row, and the first point of each row.
+    """Completed points of all rows, and the index of the first point of each row.
 
     A complete row is its own only point; one with missing cells has ``draws`` completions, a power
     of two, drawn from the companion. ``replicate`` numbers independent sets of draws. Points are
@@ -101,8 +101,8 @@ def informative(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]
 # .. math:: \bar p(c | x) = \sum_j q_j \int p(c | x, w) \, N(w; \hat w_j, \Sigma_j) \, dw
 #
 # with q the probabilities of the modes. The average is a mean over quasi-random draws of
-# the weights along the principal axes of their covariance, dealt among the modes, in
-# replicates whose spread is its error.
+# the weights along the principal axes of their covariance, assigned to modes, in replicates
+# whose spread is the numerical error.
 
 
 REPLICATES = 8
@@ -121,7 +121,7 @@ Completion = Callable[[int], tuple[np.ndarray, np.ndarray]]
 class WeightDraws:
     """Draws of a mode and its active weights.
 
-    ``number`` is the mode of every draw; ``weights`` has the draws of each mode's weights.
+    ``number`` is the index of the mode of every draw; ``weights`` has one array a mode.
     """
 
     modes: tuple[SDGMParameters, ...]
@@ -130,11 +130,11 @@ class WeightDraws:
 
 
 def weight_draws(modes: SDGMModes, n_draws: int, replicate: int, *, average: bool) -> WeightDraws:
-    """Quasi-random draws of a mode and its weights, the longest axis of their covariance first.
+    """Quasi-random draws of a mode and its weights, by the principal axes of their covariance.
 
-    ``n_draws`` are dealt among the modes in proportion to their probabilities, to within one or
-    two. ``replicate`` numbers independent sets of draws. Without ``average``, the most probable
-    mode is the only draw.
+    ``n_draws`` are assigned to modes in proportion to their probabilities, to within one or two.
+    ``replicate`` numbers independent sets of draws. Without ``average``, the most probable mode is
+    the only draw.
     """
     if not average:
         alone = modes.best.coefficients[None]
@@ -153,9 +153,9 @@ def weight_draws(modes: SDGMModes, n_draws: int, replicate: int, *, average: boo
 
 
 def replicated_draws(modes: SDGMModes) -> Float[np.ndarray, "replicate draw place"]:
-    """The draws from the Laplace posterior that a prediction averages over, all replicates.
+    """Draws from the Laplace approximation that predictions average over, in replicates.
 
-    Each draw is the number of its mode, that mode's active weights, and zeros.
+    A draw has the index of its mode, the active weights of the mode, and zeros.
     """
     widest = max(mode.n_weights for mode in modes.parameters)
     result = np.zeros((REPLICATES, DRAWS, 1 + widest))
@@ -357,7 +357,7 @@ class FittedSDGM(FittedModel):
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
-        """Log of the mean of tempered probabilities, over the temperature."""
+        """``log(mean of p(c | x, w)^t) / t`` for a temperature t."""
         with np.errstate(divide="ignore"):
             # The mean is one of tempered draws; the caller's temperature gives it back.
             return np.log(self.predict(rows, temperature)[0]) / temperature
@@ -381,11 +381,10 @@ class FittedSDGM(FittedModel):
         )
 
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
-        """Weighted shares of the classes among the rows whose label says anything.
+        """Weighted class shares of the rows whose label excludes a class.
 
-        A row that may have several classes is shared out among them as the rows of one class
-        are, where half a row of each is added to those: no class has a share of 0. Of rows with one
-        class each, nothing is added to the counts.
+        A row with several classes is divided in proportion to the counts of rows with one class
+        plus 1/2, so that no class has a share of 0. Without such rows nothing is added.
         """
         sets, known = self.sets, rows.labels >= 0
         by_set = np.bincount(rows.labels[known], rows.weights[known], minlength=len(sets))

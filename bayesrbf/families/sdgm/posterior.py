@@ -62,7 +62,7 @@ BLOCK_NUMBERS = 4_000_000
 
 @dataclass(frozen=True)
 class Labels:
-    """The components that the row of every point may have.
+    """Components that the label of every point's row allows.
 
     ``starts`` is the first point of every row, and ``weights`` are row weights.
     """
@@ -79,7 +79,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class LabelExpectation:
-    """The E-step: all that the value and its derivatives need at one point of the logits."""
+    """E-step of the labels at one point: log likelihoods and conditional probabilities."""
 
     pointwise: Float[np.ndarray, " row"]  # Unweighted log likelihood of every row.
     probabilities: Float[np.ndarray, "point component"]  # p, the softmax over all components.
@@ -199,9 +199,9 @@ def curvature_product(
 def hidden_information(
     designs: Designs, labels: Labels, expectation: LabelExpectation
 ) -> Float[np.ndarray, "weight weight"]:
-    """The complete-data curvature less the observed one.
+    """Missing information: complete-data curvature minus observed curvature of the weights.
 
-    It is the variance of the complete-data score over components and completions.
+    It equals the variance of the complete-data score over components and completions.
     """
     total = _spread(designs, labels, expectation, expectation.responsibilities)
     if labels.starts.size == labels.allowed.shape[0]:
@@ -243,7 +243,7 @@ def _spread(
 def _scaled(
     designs: Designs, points: slice | np.ndarray, factors: np.ndarray
 ) -> Float[np.ndarray, "chosen weight"]:
-    """Features of all weights side by side, each times its component's factor."""
+    """Features of all weights, (point, weight), times the factor of the weight's component."""
     return np.concatenate(
         [design[points] * factors[points, k, None] for k, design in enumerate(designs)], axis=1
     )
@@ -536,9 +536,9 @@ def _half_cauchy(x: np.ndarray, scale: float) -> tuple[float, np.ndarray]:
 def learned_specification(
     component_class: tuple[int, ...], n_features: int, prior: PrecisionPrior
 ) -> SDGMSpecification:
-    """Every feature in every component, with equal component probabilities and learned precisions.
+    """Unpruned specification with equal component probabilities and learned precisions.
 
-    No component is held at zero. The prior of the weights makes the posterior proper, and
+    No component is fixed at zero. The prior of the weights makes the posterior proper, and
     without a reference component those of a class stay exchangeable.
     """
     classes = np.asarray(component_class, dtype=np.intp)
@@ -554,10 +554,10 @@ def learned_specification(
 def learned_weights(
     parameters: SDGMParameters, specification: SDGMSpecification
 ) -> Float[np.ndarray, " weight"]:
-    """Weights of the large model that give the same class probabilities as a sparse point.
+    """Weights of the unpruned model with the class probabilities of a sparse point.
 
-    A component that was pruned becomes a copy of a survivor of its class. The intercepts,
-    feature 0, make up for the copies and for unequal component probabilities.
+    A pruned component becomes a copy of a remaining component of its class. The intercepts,
+    feature 0, correct for the copies and for unequal component probabilities.
     """
     n_features = specification.n_weights // specification.n_components
     sparse = parameters.dense(n_features)

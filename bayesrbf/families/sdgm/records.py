@@ -77,7 +77,7 @@ class QuadraticBasis:
 
 @stored
 class KernelBasis:
-    """An intercept and the kernel with some training rows: the dual form."""
+    """Intercept and kernel values at exemplar rows: the dual form."""
 
     kernel: Any
     """``"polynomial"``, ``"gaussian"``, or a function of points (n, d), (m, d) to values (n, m)."""
@@ -137,7 +137,7 @@ def kernel_values(kernel: object, left: np.ndarray, right: np.ndarray) -> Float[
 
 @dataclass(frozen=True)
 class CompletedRows:
-    """Labelled rows as points: a row with holes is several points, its completions."""
+    """Labelled rows as complete points; a row with missing cells has several completions."""
 
     points: Float[np.ndarray, "point coordinate"]
     """Completions in the user's units, row by row: real columns, then indicators of all levels."""
@@ -181,7 +181,7 @@ class SDGMSpecification:
 
 @stored
 class SDGMParameters:
-    r"""A point of the model and the spread around it; only active weights are stored.
+    r"""Mode of the weights with its Laplace covariance; only active weights are stored.
 
     .. math:: p(c, m | x) \propto \pi_{cm} \exp(w_{cm}^\top \phi(x))
     """
