@@ -815,7 +815,7 @@ def _log_tails(values: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, n
 
 
 def _share_above(
-    values: Float[np.ndarray, " row"], reference: Float[np.ndarray, " other"]
+    values: Float[np.ndarray, " row"], reference: Float[np.ndarray, " reference"]
 ) -> Float[np.ndarray, " row"]:
     """Share of ``reference`` above each of ``values``, with half of the ties."""
     reference = np.sort(reference)

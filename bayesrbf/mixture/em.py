@@ -268,8 +268,8 @@ def _from_memberships(
         (by_class + 1) / (by_class + 1).sum(), (counts + 0.5) / (by_class + 0.5 * sizes)[classes]
     )
     laws = laws_of(specification)
-    point = laws.reals.begun(point, observations, memberships, hyperparameters)
-    return laws.levels.begun(point, observations, memberships, hyperparameters)
+    point = laws.reals.initial(point, observations, memberships, hyperparameters)
+    return laws.levels.initial(point, observations, memberships, hyperparameters)
 
 
 # The MAP fit of a mixture: starts, short runs of all, long runs of the best.
@@ -300,14 +300,14 @@ def fit_mixture(
     when a step raises the log posterior by at most ``tol`` nats per unit of row weight. Of
     ``n_init`` random starts, or of the one that is given, the best run is taken.
     """
-    begun = begin_fit(
+    initialised = initialise_fit(
         observations, specification, hyperparameters, rng=rng, n_init=n_init, start=start
     )
-    return begun.climb(tol=tol, max_iter=max_iter, acceleration=acceleration)
+    return initialised.climb(tol=tol, max_iter=max_iter, acceleration=acceleration)
 
 
 @dataclass(frozen=True)
-class BegunFit:
+class InitialisedFit:
     """Starting points and rows prepared for EM, in standard units."""
 
     specification: MixtureSpecification
@@ -331,7 +331,7 @@ class BegunFit:
         return _best(runs, self.specification)
 
 
-def begin_fit(
+def initialise_fit(
     observations: Observations,
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
@@ -339,7 +339,7 @@ def begin_fit(
     rng: np.random.Generator,
     n_init: int,
     start: MixtureParameters | None = None,
-) -> BegunFit:
+) -> InitialisedFit:
     """Starting points of a fit, drawn or ``start``, and the rows prepared for EM."""
     with one_blas_thread():
         if start is None:
@@ -351,7 +351,7 @@ def begin_fit(
             ]
         else:
             starts = [start]
-        return BegunFit(
+        return InitialisedFit(
             specification=specification,
             hyperparameters=hyperparameters,
             expectation=prepare(observations, specification),

@@ -25,7 +25,7 @@ from bayesrbf.base.rows import (
     Standardisation,
 )
 from bayesrbf.fit.model import Axes, Description, FittedModel, observed_rows, row_weights
-from bayesrbf.mixture.em import BegunFit, begin_fit
+from bayesrbf.mixture.em import InitialisedFit, initialise_fit
 from bayesrbf.mixture.expectation import BlockExpectation, prepare
 from bayesrbf.mixture.laws import laws_of, order_for
 from bayesrbf.mixture.maps import fit_power
@@ -370,12 +370,12 @@ def fit_mixture_rows(
     by_em = solver.objective.name == "likelihood"
     if by_em or begin is None:
         rng = np.random.default_rng(solver.seed)
-        begun = begin_fit(
+        initialised = initialise_fit(
             rows, canonical, standard_prior, rng=rng, n_init=solver.n_init, start=begin
         )
         if by_em:
             del rows  # EM has its own copy of them
-        fit = begun.climb(tol=solver.tol, max_iter=solver.max_iter)
+        fit = initialised.climb(tol=solver.tol, max_iter=solver.max_iter)
         begin = fit.parameters
     if not by_em:
         fit = climb_objective(
@@ -414,14 +414,14 @@ def fit_mixture_blocks(
     hyperparameters = prior.resolve(form, units, sums.marginals)
     standard = rows.map(partial(_standardised, units=units))
     expectation = BlockExpectation(standard, form)
-    begun = BegunFit(
+    initialised = InitialisedFit(
         specification=form,
         hyperparameters=hyperparameters.standardised(),
         expectation=expectation,
         starts=[mixture.start.standardised(units)],
         weight=float(sample.weights.sum()),
     )
-    fit = begun.climb(tol=solver.tol, max_iter=solver.max_iter)
+    fit = initialised.climb(tol=solver.tol, max_iter=solver.max_iter)
     refitted = replace(mixture, hyperparameters=hyperparameters, parameters=fit.parameters)
     return refitted, fit, expectation.passes + 2  # to prepare the rows, and for their units
 

@@ -541,7 +541,7 @@ class ModeProposal:
 
     def _dirichlets(
         self, points: Sequence[MixtureParameters]
-    ) -> Float[np.ndarray, "reference given component"]:
+    ) -> Float[np.ndarray, "reference point component"]:
         """Log densities of weights and levels: each component under each reference component."""
         weights = np.concatenate([p.weights for p in points])
         total = (self._weights - 1)[:, None, :] * np.log(weights)[:, None]
@@ -553,7 +553,7 @@ class ModeProposal:
 
     def _means(
         self, points: Sequence[MixtureParameters]
-    ) -> Float[np.ndarray, "reference given component"]:
+    ) -> Float[np.ndarray, "reference point component"]:
         """Log densities of the means given the factors, under each reference component."""
         group = self._specification.covariance_group
         factors = np.concatenate([point.precisions_cholesky[group] for point in points])

@@ -46,7 +46,7 @@ class FullCovariances(RealColumns):
 
     form = Matrices
 
-    def own_variables(self) -> tuple[Variable, ...]:
+    def shape_variables(self) -> tuple[Variable, ...]:
         """``d_i = A_ii^2`` and, of two columns or more, ``A_ij`` below the diagonal."""
         d = self.n_features
         diagonal = Variable(names.PRECISION_DIAGONAL, (names.FEATURE,), (d,), "log")
@@ -54,7 +54,7 @@ class FullCovariances(RealColumns):
         lower = Variable(names.PRECISION_LOWER, (names.PRECISION_ENTRY,), entries, "identity")
         return (diagonal, lower) if d > 1 else (diagonal,)
 
-    def own_values(self, unit: Held) -> dict[str, np.ndarray]:
+    def shape_values(self, unit: Held) -> dict[str, np.ndarray]:
         """``A_ii^2``, and ``A_ij`` below the diagonal, by variable."""
         return self._by_name(self.matrices.diagonal(unit) ** 2, unit)
 
@@ -67,7 +67,7 @@ class FullCovariances(RealColumns):
             unit[..., lower_indices(d)] = values[names.PRECISION_LOWER]
         return unit.reshape(*squares.shape, d)
 
-    def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
+    def shape_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
         """Gradient of the log posterior in ``log d_i`` and in ``A_ij``."""
         squares = values[names.PRECISION_DIAGONAL]
         gradients = self._by_name(pull.by_log(squares), pull.by_entry)
@@ -101,11 +101,11 @@ class DiagonalCovariances(RealColumns):
 
     form = Diagonals
 
-    def own_variables(self) -> tuple[Variable, ...]:
+    def shape_variables(self) -> tuple[Variable, ...]:
         """``d_i = A_ii^2`` of every column."""
         return (Variable(names.PRECISION_DIAGONAL, (names.FEATURE,), (self.n_features,), "log"),)
 
-    def own_values(self, unit: Held) -> dict[str, np.ndarray]:
+    def shape_values(self, unit: Held) -> dict[str, np.ndarray]:
         """``d_i = A_ii^2`` of every column."""
         return {names.PRECISION_DIAGONAL: unit**2}
 
@@ -113,7 +113,7 @@ class DiagonalCovariances(RealColumns):
         """``A_ii = sqrt(d_i)``, the diagonal of A."""
         return np.sqrt(values[names.PRECISION_DIAGONAL])
 
-    def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
+    def shape_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
         """Gradient of the log posterior in ``log d_i``."""
         return {names.PRECISION_DIAGONAL: pull.by_log(values[names.PRECISION_DIAGONAL])}
 
@@ -136,11 +136,11 @@ class SphericalCovariances(RealColumns):
 
     form = Diagonals
 
-    def own_variables(self) -> tuple[Variable, ...]:
+    def shape_variables(self) -> tuple[Variable, ...]:
         """The common precision a."""
         return (Variable(names.PRECISION_DIAGONAL, (), (), "log"),)
 
-    def own_values(self, unit: Held) -> dict[str, np.ndarray]:
+    def shape_values(self, unit: Held) -> dict[str, np.ndarray]:
         """``a = A_ii^2``, the same for all i."""
         return {names.PRECISION_DIAGONAL: unit[:, 0] ** 2}
 
@@ -149,7 +149,7 @@ class SphericalCovariances(RealColumns):
         roots = np.sqrt(values[names.PRECISION_DIAGONAL])[..., None]
         return np.broadcast_to(roots, (*roots.shape[:-1], self.n_features))
 
-    def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
+    def shape_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
         """Gradient of the log posterior in ``log a``: the sum over columns."""
         by_column = pull.by_log(values[names.PRECISION_DIAGONAL][:, None])
         return {names.PRECISION_DIAGONAL: by_column.sum(axis=1)}
@@ -220,7 +220,7 @@ class LevelColumns:
         """Level probabilities of a point, by the name of the variable."""
         return self.by_name(point.category_probabilities)
 
-    def placed(self, point: Point, values: Values) -> Point:
+    def with_values(self, point: Point, values: Values) -> Point:
         """``point`` with level probabilities from the values of the variables."""
         return replace(point, category_probabilities=tuple(values[name] for name in self.names))
 
@@ -240,7 +240,7 @@ class LevelColumns:
         sizes = np.asarray(self.levels)
         return sizes.cumsum() - sizes, np.repeat(np.arange(sizes.size), sizes)
 
-    def begun(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
+    def initial(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
         """``point`` with level probabilities from an M-step of the memberships."""
         counts = split_levels(memberships.T @ one_hot(rows.codes, self.levels), self.levels)
         return replace(point, category_probabilities=self.mode(counts, hyper))

@@ -94,7 +94,7 @@ def parameters_of(
     classes = values.get(names.CLASS_PROBABILITIES, np.ones(1))
     point = weighted_components(classes, joint_weights(values, specification))
     laws = laws_of(specification)
-    return laws.levels.placed(laws.reals.placed(point, values, hyperparameters), values)
+    return laws.levels.with_values(laws.reals.with_values(point, values, hyperparameters), values)
 
 
 def reordered(

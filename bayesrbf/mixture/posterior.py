@@ -61,7 +61,7 @@ class SideBySide:
 
     def by_block(
         self, thetas: Float[np.ndarray, "point coordinate"]
-    ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs component"]]]:
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "block obs component"]]]:
         """Slices of ``thetas`` with ``log p(x_o, k)`` of all rows and components at its points."""
         k = self._points.specification.n_components
         for block in in_blocks(len(thetas), self._observations.n_obs * k):
@@ -96,7 +96,7 @@ class SideBySide:
         point = MixtureParameters(np.ones(1), weights.reshape(n), means, factors, ())
         for variable in laws.levels.variables:  # every component has its own
             values[variable.name] = values[variable.name].reshape(n, *variable.shape[1:])
-        return laws.levels.placed(point, values)
+        return laws.levels.with_values(point, values)
 
 
 def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecification:
@@ -150,7 +150,7 @@ class MixturePredictor(Predictor):
 
     def by_block(
         self, thetas: Float[np.ndarray, "point coordinate"]
-    ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs label"]]]:
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "block obs label"]]]:
         """Slices of ``thetas`` with the class log joints there, in nats in the user's units."""
         for block, log_joints in self._rows.by_block(thetas):
             yield block, class_log_joint(log_joints, self._classes)[0] + self._shift[:, None]

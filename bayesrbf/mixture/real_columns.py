@@ -80,14 +80,14 @@ class RealColumns(ABC):
     # Methods that a shape defines. All arrays have an axis of groups.
 
     @abstractmethod
-    def own_variables(self) -> tuple[Variable, ...]:
+    def shape_variables(self) -> tuple[Variable, ...]:
         """Free variables of one group, with coordinates on the log ("log") or identity scale.
 
         Variables under "identity" are standard normal in the prior.
         """
 
     @abstractmethod
-    def own_values(self, unit: Held) -> dict[str, np.ndarray]:
+    def shape_values(self, unit: Held) -> dict[str, np.ndarray]:
         """Values of the free variables that give factors A, by name."""
 
     @abstractmethod
@@ -95,7 +95,7 @@ class RealColumns(ABC):
         """Factors A from values of the free variables, at one point or at many."""
 
     @abstractmethod
-    def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
+    def shape_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
         """Gradient of the log posterior in the variables, or in their logarithms."""
 
     @abstractmethod
@@ -123,7 +123,7 @@ class RealColumns(ABC):
     @cached_property
     def _group_variables(self) -> tuple[Variable, ...]:
         """Free variables of one covariance group; empty without real columns."""
-        return self.own_variables() if self.n_features else ()
+        return self.shape_variables() if self.n_features else ()
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
@@ -148,11 +148,11 @@ class RealColumns(ABC):
         """Values of the variables at a point, in the units of the prior."""
         values = {names.MEANS: point.means}
         if self.n_features:
-            group_values = self.own_values(point.precisions_cholesky * self.row_scales(hyper))
+            group_values = self.shape_values(point.precisions_cholesky * self.row_scales(hyper))
             values |= {v.name: group_values[v.name].reshape(v.shape) for v in self.variables[1:]}
         return values
 
-    def placed(self, point: Point, values: Values, hyper: Hyper) -> Point:
+    def with_values(self, point: Point, values: Values, hyper: Hyper) -> Point:
         """``point`` with means and precision factors from the values of the variables."""
         means = values.get(names.MEANS, np.zeros((self.n_components, 0)))
         factors = self.factors(values, hyper)
@@ -169,7 +169,7 @@ class RealColumns(ABC):
         groups = (*values[names.MEANS].shape[:-2], self.n_groups)
         return {v.name: values[v.name].reshape(*groups, *v.shape) for v in self._group_variables}
 
-    def parted(self, side_by_side: Float[np.ndarray, "group number"]) -> dict[str, np.ndarray]:
+    def split(self, side_by_side: Float[np.ndarray, "group number"]) -> dict[str, np.ndarray]:
         """Values of the shape's variables by name, from rows that concatenate them."""
         edges = np.cumsum([v.size for v in self._group_variables])[:-1]
         pairs = zip(self._group_variables, np.split(side_by_side, edges, axis=1), strict=True)
@@ -234,7 +234,7 @@ class RealColumns(ABC):
         factors = self.matrices.factors(self.nearest(covariances, hyper.scale))
         return replace(point, means=means, precisions_cholesky=factors)
 
-    def begun(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
+    def initial(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
         """``point`` with shrunken means of observed cells and covariances ``START_VARIANCE I``."""
         seen = memberships.T @ ~np.isnan(rows.real)
         sums = memberships.T @ np.nan_to_num(rows.real)
@@ -351,7 +351,7 @@ class NormalPrior:
         self.constant += 0.5 * law.n_components * d * float(np.log(kappa) - LOG_2PI)
         # From the normaliser of the means: log L_ii = log A_ii less this.
         self.constant -= float(sizes @ np.log(law.base_scales(hyper)).sum(axis=1))
-        entries = sum(v.size for v in law.own_variables() if v.name not in law.logs)
+        entries = sum(v.size for v in law.shape_variables() if v.name not in law.logs)
         self.constant -= 0.5 * law.n_groups * entries * LOG_2PI
 
     def log_density(self, parameters: Point, jacobian: bool) -> float:
@@ -361,7 +361,7 @@ class NormalPrior:
         total = 2 * float(np.vdot(self._powers, np.log(law.matrices.diagonal(unit))))
         total -= 0.5 * float(np.vdot(unit, unit))
         if jacobian:
-            group_values = law.own_values(unit)
+            group_values = law.shape_values(unit)
             total += sum(float(np.log(group_values[name]).sum()) for name in law.logs)
         pull = parameters.means - self._location
         if law.n_groups == 1:  # all are under one factor, in one product
@@ -381,7 +381,7 @@ class NormalPrior:
         counts = sum_by_group(statistics.counts, self._specification)[:, None]
         scatter = sum_by_group(scatter, self._specification)
         of_rows = Pull(law.matrices, self._row_scales, counts, self._powers, factors, scatter)
-        gradient = law.own_gradient(law.of_groups(values), of_rows)
+        gradient = law.shape_gradient(law.of_groups(values), of_rows)
         if jacobian:
             for name in law.logs:
                 gradient[name] += 1.0
@@ -427,8 +427,8 @@ class ConjugatePrecisions(ABC):
 
     @abstractmethod
     def log_densities(
-        self, factors: Float[np.ndarray, "given *feature"]
-    ) -> Float[np.ndarray, "reference given group"]:
+        self, factors: Float[np.ndarray, "point *feature"]
+    ) -> Float[np.ndarray, "reference point group"]:
         """Log density of every factor under every group, in the variables of the graph.
 
         All groups must have the same scales.
@@ -459,8 +459,8 @@ class FullPrecisions(ConjugatePrecisions):
         return (self._lower @ unit.reshape(self.inner.shape)) / self.scales[:, :, None]
 
     def log_densities(
-        self, factors: Float[np.ndarray, "given feature feature"]
-    ) -> Float[np.ndarray, "reference given group"]:
+        self, factors: Float[np.ndarray, "point feature feature"]
+    ) -> Float[np.ndarray, "reference point group"]:
         """Log density of every factor under every group, in the variables of the graph."""
         d = factors.shape[1]
         unit = factors * self.scales[0][:, None]
@@ -484,14 +484,14 @@ class GammaPrecisions(ConjugatePrecisions):
         if not self.law.n_features:
             return np.zeros((len(self.scales), *self.law.matrices.shape))
         gammas = 2.0 * rng.standard_gamma(self.shapes) / self.inner
-        unit = self.law.unit_factors(self.law.parted(gammas))
+        unit = self.law.unit_factors(self.law.split(gammas))
         return unit / self.law.of_rows(self.scales)
 
     def log_densities(
-        self, factors: Float[np.ndarray, "given *feature"]
-    ) -> Float[np.ndarray, "reference given group"]:
+        self, factors: Float[np.ndarray, "point *feature"]
+    ) -> Float[np.ndarray, "reference point group"]:
         """Log density of every factor under every group, in the variables of the graph."""
-        values = self.law.own_values(factors * self.law.of_rows(self.scales[:1]))
+        values = self.law.shape_values(factors * self.law.of_rows(self.scales[:1]))
         gammas = np.concatenate([v.reshape(len(factors), -1) for v in values.values()], axis=1)
         rates = 0.5 * self.inner[:, None]
         return _log_gamma(gammas[:, None, :], self.shapes[:, None], rates).sum(axis=-1)

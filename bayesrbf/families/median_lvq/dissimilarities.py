@@ -100,7 +100,7 @@ class WholeRows:
 
 def pairwise(
     rows: np.ndarray, reference: np.ndarray, metric: Metric, dtype: type[np.floating] = np.float64
-) -> Float[np.ndarray, "row other"]:
+) -> Float[np.ndarray, "row reference"]:
     """Dissimilarities ``d(rows[n], reference[m])``, computed a block of rows at a time.
 
     The metric is a name that scikit-learn knows, or a function of two rows that gives a number; it
@@ -174,7 +174,7 @@ class Gower:
 
     def between(
         self, rows: Observations, reference: Observations, dtype: type[np.floating] = np.float64
-    ) -> Float[np.ndarray, "row other"]:
+    ) -> Float[np.ndarray, "row reference"]:
         """Dissimilarities of rows to ``reference``, from 0 to 1.
 
         Both are in the user's units; a block of rows is computed at a time.
@@ -184,7 +184,9 @@ class Gower:
             result[block] = self._block(rows.take(block), reference)
         return result
 
-    def _block(self, rows: Observations, reference: Observations) -> Float[np.ndarray, "row other"]:
+    def _block(
+        self, rows: Observations, reference: Observations
+    ) -> Float[np.ndarray, "row reference"]:
         """Dissimilarities of rows to ``reference``, summed column by column."""
         total = np.zeros((rows.n_obs, reference.n_obs))
         with np.errstate(over="ignore"):

@@ -765,13 +765,13 @@ def fit_sdgm(
     masses = log_masses(runs, settings.alpha_max)
     number = int(ranked(masses)[0])
     chosen = runs[number]
-    begun = _begun_with(specification, number)
+    initial = _initial_specification(specification, number)
     if row_indices.size == n_rows:
         modes = probable_modes(problem, runs, masses)
     else:
         problem = _problem(rows, phi, np.arange(n_rows), dual)
-        responsibilities = inherited_responsibilities(problem, chosen.parameters, begun)
-        classes = np.asarray(begun.component_class, dtype=np.intp)
+        responsibilities = inherited_responsibilities(problem, chosen.parameters, initial)
+        classes = np.asarray(initial.component_class, dtype=np.intp)
         start = first_state(problem, classes, responsibilities, settings.alpha_init)
         chosen = maximise_evidence(problem, start, settings)
         modes = SDGMModes((chosen.parameters,), np.ones(1))
@@ -817,16 +817,18 @@ def _restarts(
     n_starts = settings.n_init if specification.n_components > specification.n_classes else 1
     runs = []
     for restart in range(n_starts):
-        begun = _begun_with(specification, restart)
-        responsibilities = cluster_responsibilities(observations, problem.rows, begun, rng)
+        initial = _initial_specification(specification, restart)
+        responsibilities = cluster_responsibilities(observations, problem.rows, initial, rng)
         precision = settings.alpha_init * LATER_START ** (restart % 2)
-        classes = np.asarray(begun.component_class, dtype=np.intp)
+        classes = np.asarray(initial.component_class, dtype=np.intp)
         start = first_state(problem, classes, responsibilities, precision)
         runs.append(maximise_evidence(problem, start, settings))
     return runs
 
 
-def _begun_with(specification: MixtureSpecification, restart: int) -> MixtureSpecification:
+def _initial_specification(
+    specification: MixtureSpecification, restart: int
+) -> MixtureSpecification:
     """Specification with the initial components of a restart.
 
     Two restarts have all components, the next two half as many, two all, two a quarter, and so

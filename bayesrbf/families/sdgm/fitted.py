@@ -152,7 +152,7 @@ def weight_draws(modes: SDGMModes, n_draws: int, replicate: int, *, average: boo
     return WeightDraws(modes.parameters, chosen, weights)
 
 
-def replicated_draws(modes: SDGMModes) -> Float[np.ndarray, "replicate draw place"]:
+def replicated_draws(modes: SDGMModes) -> Float[np.ndarray, "replicate draw entry"]:
     """Draws from the Laplace approximation that predictions average over, in replicates.
 
     A draw has the index of its mode, the active weights of the mode, and zeros.
