@@ -1,4 +1,4 @@
-"""Declared PyMC graphs, one a family: what a person reads, draws and samples from."""
+"""PyMC graphs of the model families, to read, draw and sample from."""
 
 from __future__ import annotations
 

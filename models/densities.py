@@ -28,7 +28,7 @@ from bayesrbf.base.rows import MixtureSpecification
 LOG_TWO_PI = np.log(2 * np.pi)
 
 FAR_EDGE = np.float64(30)
-"""Standard deviations from which a normal's tail is taken for exponential."""
+"""Standard deviations beyond which a normal tail is taken for exponential; erfc is 0 at 38."""
 
 
 def observed_cholesky(covariances: TensorVariable, observed: TensorVariable) -> TensorVariable:
@@ -94,7 +94,7 @@ def normal_draw(means: TensorVariable, covariances: TensorVariable) -> TensorVar
 def masked_category_draw(
     probabilities: TensorVariable, observed: TensorVariable, size: Variable
 ) -> TensorVariable:
-    """Draw categories given the rows' components; missing ones come out as 0."""
+    """Draw categories from ``probabilities``; 0 where the cell is missing."""
     return pm.Categorical.dist(p=probabilities) * pt.cast(observed, "int64")
 
 
@@ -106,8 +106,8 @@ def label_logp(
     The logits are log probabilities up to a constant a row.
     """
     log_p = logits - pm.math.logsumexp(logits, axis=1, keepdims=True)
-    own = log_p[pt.arange(log_p.shape[0]), value]
-    return pt.switch(pt.ge(value, 0), row_weight * own, 0.0)
+    of_label = log_p[pt.arange(log_p.shape[0]), value]
+    return pt.switch(pt.ge(value, 0), row_weight * of_label, 0.0)
 
 
 def label_draw(logits: TensorVariable, row_weight: TensorVariable, size: Any) -> TensorVariable:
@@ -116,7 +116,7 @@ def label_draw(logits: TensorVariable, row_weight: TensorVariable, size: Any) ->
 
 
 def elastic_net(l1: np.float64, l2: np.float64, shape: tuple[int, ...]) -> TensorVariable:
-    r"""Independent variables under the elastic net's density, not yet in a model.
+    r"""Independent, unregistered variables with the elastic net's density.
 
     .. math:: p(w) = \exp(-\lambda_1 |w| - \lambda_2 w^2 / 2) / Z, \quad
         Z = \sqrt{2 \pi / \lambda_2}\; \mathrm{erfcx}(\lambda_1 / \sqrt{2 \lambda_2})
@@ -151,13 +151,13 @@ def half_elastic_net(l1: np.float64, l2: np.float64, shape: tuple[int, ...]) -> 
 def _elastic_net_logp(
     value: TensorVariable, l1: TensorVariable, l2: TensorVariable
 ) -> TensorVariable:
-    """Log density of every variable."""
+    """Log density of every variable in nats, normalised."""
     constant = 0.5 * pt.log(2 * np.pi / l2) + pt.log(pt.erfcx(l1 / pt.sqrt(2 * l2)))
     return -l1 * abs(value) - 0.5 * l2 * value**2 - constant
 
 
 def _elastic_net_draw(l1: TensorVariable, l2: TensorVariable, size: Variable) -> TensorVariable:
-    """A size by inverting its distribution, and a sign.
+    """Draw ``|x|`` by inverting its distribution function, and a random sign.
 
     The size is a normal beyond ``edge``, moved there to 0; far out, where its tail leaves
     the range of floats, it is exponential.
@@ -179,13 +179,13 @@ def _elastic_net_draw(l1: TensorVariable, l2: TensorVariable, size: Variable) ->
 
 @dataclass(frozen=True)
 class MapNodes:
-    """The map of every real column, its power a node."""
+    """Yeo-Johnson transform of every real column, its power a node of the graph."""
 
     maps: PowerMaps
     powers: TensorVariable
 
     def forward(self, real: TensorVariable) -> tuple[TensorVariable, TensorVariable]:
-        """Mapped cells, and the log derivatives of the map there."""
+        """Transformed cells, and the log derivative of the transform at every cell."""
         t = (real - self.maps.location) / self.maps.scale
         held = pt.clip(t, self.maps.low, self.maps.high)
         log_slope = self._log_slope(held)
@@ -193,7 +193,7 @@ class MapNodes:
         return self.maps.location + self.maps.scale * mapped, log_slope
 
     def backward(self, mapped: TensorVariable) -> TensorVariable:
-        """The cells that are mapped to given numbers."""
+        """Inverse transform of ``mapped``."""
         u = (mapped - self.maps.location) / self.maps.scale
         lowest, highest = (
             self._power(pt.as_tensor(end)) for end in (self.maps.low, self.maps.high)
@@ -208,7 +208,7 @@ class MapNodes:
         return self.maps.location + self.maps.scale * t
 
     def _exponent(self, at: TensorVariable) -> TensorVariable:
-        """lambda on the positive side, 2 - lambda on the other."""
+        """``lambda`` at 0 and above, ``2 - lambda`` below."""
         return pt.switch(pt.ge(at, 0), self.powers, 2 - self.powers)
 
     def _power(self, held: TensorVariable) -> TensorVariable:
@@ -248,7 +248,7 @@ def masked_draw(
     observed: TensorVariable,
     *rest: Variable,
 ) -> TensorVariable:
-    """The real cells of a row given its component, 0 where missing; the last argument is a size."""
+    """Draw real cells given the component, 0 where missing; the last argument is a size."""
     real = normal_draw(mean, covariance)
     return (real if maps is None else MapNodes(maps, *rest[:-1]).backward(real)) * observed
 
@@ -271,7 +271,7 @@ class MixtureNodes:
 def declare_priors(
     specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
 ) -> MixtureNodes:
-    r"""Declare every free variable of a mixture in the model on the stack.
+    r"""Declare the free variables of a mixture in the current PyMC model.
 
     .. math::
         \pi &\sim \mathrm{Dirichlet}, \quad w_c \sim \mathrm{Dirichlet}, \quad
@@ -313,13 +313,14 @@ def _declare_weights(
     specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
 ) -> TensorVariable:
     """p(component | class), one simplex a class, concatenated over the classes."""
-    n_classes, parts = specification.n_classes, []
+    n_classes = specification.n_classes
+    simplices = []
     for c, components in enumerate(specification.class_slices):
         size = components.stop - components.start
         if size == 1:
-            parts.append(pt.ones(1))
+            simplices.append(pt.ones(1))
             continue
-        parts.append(
+        simplices.append(
             pm.Dirichlet(
                 names.class_weights(c, n_classes),
                 a=np.full(size, hyperparameters.weight_concentration),
@@ -327,8 +328,8 @@ def _declare_weights(
             )
         )
     if n_classes == 1:
-        return parts[0]
-    weights = pt.concatenate(parts)
+        return simplices[0]
+    weights = pt.concatenate(simplices)
     if np.bincount(specification.component_class).min() == 1:  # whose weight is 1 in every draw
         return weights
     return pm.Deterministic(names.WEIGHTS, weights, dims=names.COMPONENT)
@@ -370,14 +371,14 @@ def declare_normals(
 
 @dataclass(frozen=True)
 class Precisions:
-    """Variables of a shape that are not yet in a model, and the factor A that they make up."""
+    """Unregistered variables of a covariance shape, and the factor A as a function of them."""
 
     variables: dict[str, tuple[TensorVariable, tuple[str, ...]]]  # With the dims after the groups'.
     factor: TensorVariable  # (*group, feature, feature).
 
 
 def full_precisions(d: int, groups: tuple[int, ...], freedom: float) -> Precisions:
-    r"""Full covariances.
+    r"""Variables of full covariances.
 
     .. math:: A_{ii}^2 \sim \mathrm{Gamma}(\nu_0 / 2 + 1, 1/2), \quad A_{ij} \sim N(0, 1), \; i > j
     """

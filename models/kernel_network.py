@@ -1,4 +1,4 @@
-"""The declared graphs of a kernel network: its output layer, and the rates of its kernel."""
+"""PyMC graphs of a kernel network: its output layer, and the rates of its kernel."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def declare_kernel_rates(
        \text{leave-one-out: } \sum_n v_n \log \mathrm{softmax}(t F_n + \log \pi)[y_n], \quad
        F_n = R_n - (G^{-1} R)_n / c_n, \quad G = K + \nu V^{-1}
 
-    with :math:`c_n = (G^{-1})_{nn}`; of a row that stands for several units one alone is left
+    with :math:`c_n = (G^{-1})_{nn}`; of a row of several independent subjects one alone is left
     out. R are the class indicators minus the shares :math:`\pi`; for the evidence their contrasts,
     in units of their root mean square. A row of weight two is the row twice. The evidence is a
     log density. The leave-one-out score is not: it is a potential, and the graph is a
@@ -167,7 +167,7 @@ def declare_kernel_rates(
         common = _normal(names.LOG_COMMON_FACTOR, priors.common)
         noise = pt.exp(_normal(names.LOG_NOISE, priors.noise))
         rates = pm.Deterministic(names.RATES, fixed * pt.exp(factors + common), dims=names.COLUMN)
-        squares = np.array([squareform(one) for one in rows.distances])
+        squares = np.array([squareform(condensed) for condensed in rows.distances])
         distances = pm.Data("distances", squares, dims=(names.COLUMN, names.OBS, OBS_BIS))
         kernel = pt.exp(-pt.tensordot(rates, distances, axes=1)) + NUGGET * np.eye(n_obs)
         noises = pt.diag(noise / pm.Data("row_weight", rows.weights, dims=names.OBS))
@@ -181,7 +181,7 @@ def declare_kernel_rates(
 
 
 def _normal(name: str, prior: Normal, **dims: Any) -> TensorVariable:
-    """A logarithm under its prior."""
+    """Normal variable ``name`` with the mean and standard deviation of ``prior``."""
     return pm.Normal(name, np.float64(prior.mean), np.float64(prior.sd), **dims)
 
 
@@ -203,10 +203,10 @@ def _observe(rows: RateRows, covariance: TensorVariable, noise: TensorVariable) 
 def _score(
     rows: RateRows, gram: TensorVariable, noise: TensorVariable, temperature: TensorVariable
 ) -> None:
-    """Log score of every label given the other rows and the other units of its own."""
+    """Log score of every label, one independent subject of its row left out, as a potential."""
     precision, left_out = pt.linalg.inv(gram), rows.left_out
-    own = left_out / rows.weights * pt.diag(precision) + (rows.weights - left_out) / noise
-    predicted = rows.residuals - (precision @ rows.residuals) / own[:, None]
+    diagonal = left_out / rows.weights * pt.diag(precision) + (rows.weights - left_out) / noise
+    predicted = rows.residuals - (precision @ rows.residuals) / diagonal[:, None]
     log_p = pm.math.log_softmax(temperature * predicted + np.log(rows.shares), axis=1)
-    own = log_p[np.arange(rows.labels.size), rows.labels]
-    pm.Potential("leave_one_out", (rows.weights * own).sum())
+    of_label = log_p[np.arange(rows.labels.size), rows.labels]
+    pm.Potential("leave_one_out", (rows.weights * of_label).sum())

@@ -16,7 +16,7 @@ from bayesrbf.base import names
 from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, Sigma, width_and_prior
 
 ROW: Final = "row"
-"""Dim of the training rows as exemplars; ``obs`` is that of the same rows as data."""
+"""Dim of the training rows as exemplars; as data the same rows have the dim ``obs``."""
 
 
 def declare_median_lvq(
@@ -101,7 +101,7 @@ def declare_median_lvq(
         )
         log_kernel = -d[:, exemplars] / width**2
         joint = pt.stack(
-            [pt.logsumexp(log_kernel[:, part], axis=1) for part in prototypes.class_slices], axis=1
+            [pt.logsumexp(log_kernel[:, c], axis=1) for c in prototypes.class_slices], axis=1
         )
         pm.CustomDist(
             names.OBSERVED_LABEL,
@@ -135,8 +135,8 @@ def label_logp(
     label: TensorVariable, log_probabilities: TensorVariable, row_weight: TensorVariable
 ) -> TensorVariable:
     """Weighted log probability of every row's label."""
-    own = pt.take_along_axis(log_probabilities, label[..., None], axis=-1)[..., 0]
-    return row_weight * own
+    of_label = pt.take_along_axis(log_probabilities, label[..., None], axis=-1)[..., 0]
+    return row_weight * of_label
 
 
 def label_draw(
@@ -146,9 +146,9 @@ def label_draw(
     return pm.Categorical.dist(logit_p=log_probabilities, size=size)
 
 
-def _named(argument: str, given: Sequence[object] | None, size: int) -> Sequence[object]:
-    """Names as given, else positions; their number must fit."""
-    values = range(size) if given is None else tuple(given)
+def _named(argument: str, entries: Sequence[object] | None, size: int) -> Sequence[object]:
+    """``entries`` as a tuple, else positions; ValueError unless there are ``size``."""
+    values = range(size) if entries is None else tuple(entries)
     if len(values) != size:
         raise ValueError(f"{argument} must have {size} entries; received {len(values)}.")
     return values

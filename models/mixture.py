@@ -122,7 +122,7 @@ class RowMixture:
         row_weight: TensorVariable,
         *args: Variable,
     ) -> TensorVariable:
-        """One table: label, component and cells of every row, then the masks.
+        """Draw a table: label, component and cells of every row, masked by the missing indicators.
 
         A labelled row draws its label like any other: a label held fixed would make the class
         probabilities' calibration untestable. The weight has no part in the draw, because it has no
@@ -148,7 +148,7 @@ class RowMixture:
     def _mapped(
         self, nodes: tuple[TensorVariable, ...]
     ) -> tuple[tuple[TensorVariable, ...], MapNodes | None]:
-        """Nodes of the categorical columns, and the maps in front of the real ones."""
+        """Probabilities of the categorical columns, and the transforms of the real columns."""
         if self.maps is None:
             return nodes, None
         return nodes[:-1], MapNodes(self.maps, nodes[-1])
@@ -196,17 +196,17 @@ def declare_objective(
 
     .. math:: \sum_n v_n (J_n - \log p(x_n, y_n)) + (\tau - 1) \log p(\phi),
 
-    and so belong beside the rows' own node. ``joint`` is ``log p(x, k)``; labels are -1 where
+    and so are added to the node of the rows. ``joint`` is ``log p(x, k)``; labels are -1 where
     hidden.
     """
-    own, every, hinge = objective.coefficients
+    alpha, beta, hinge = objective.coefficients
     shown = labels >= 0
-    parts = [pm.math.logsumexp(joint[:, part], axis=1) for part in specification.class_slices]
-    by_class = pt.stack(parts, axis=1)
+    log_joints = [pm.math.logsumexp(joint[:, c], axis=1) for c in specification.class_slices]
+    by_class = pt.stack(log_joints, axis=1)
     indicator = np.eye(specification.n_classes)[np.maximum(labels, 0)]
     of_label = pt.sum(indicator * by_class, axis=1)
     density = pm.math.logsumexp(by_class, axis=1)
-    value = pt.switch(shown, (own - 1) * of_label + every * density, (own + every - 1) * density)
+    value = pt.switch(shown, (alpha - 1) * of_label + beta * density, (alpha + beta - 1) * density)
     if hinge and specification.n_classes > 1:
         violation = margin_violation(objective.margin, by_class - of_label[:, None], indicator)
         value -= hinge * pt.switch(shown, soft_hinge(violation), 0.0)
@@ -220,9 +220,9 @@ def declare_objective(
 def margin_violation(
     margin: float, rivals: TensorVariable, indicator: np.ndarray
 ) -> TensorVariable:
-    """Soft maximum over the other classes of what a row lacks of the margin, in nats.
+    """Soft maximum over the other classes of the margin violation of a row, in nats.
 
-    ``rivals`` are ``log p(x, c) - log p(x, y)``; the indicator is 1 at a row's own class.
+    ``rivals`` are ``log p(x, c) - log p(x, y)``; the indicator is 1 at the class of the row.
     """
     sharpened = pt.switch(indicator > 0, -np.inf, np.float64(SHARPNESS) * rivals)
     most = pm.math.logsumexp(sharpened, axis=1) / np.float64(SHARPNESS)
@@ -304,7 +304,7 @@ def value_matrix(observations: Observations) -> Float[np.ndarray, "obs column"]:
 
 
 def _declare_masks(observations: Observations) -> tuple[TensorVariable, TensorVariable]:
-    """Which labels and which cells are known, as data that can be exchanged."""
+    """Declare observation masks of labels and cells as data, for ``pm.set_data``."""
     cells = np.column_stack([~np.isnan(observations.real), observations.codes >= 0])
     label_observed = (observations.labels >= 0).astype(np.float64)
     return (
@@ -417,7 +417,7 @@ def _declare_explicit(
 def _declare_category(
     name: str, probabilities: TensorVariable, observed: TensorVariable, codes: np.ndarray
 ) -> None:
-    """One observed category a row, 0 where it is missing."""
+    """Declare an observed categorical column, 0 where the cell is missing."""
     pm.CustomDist(
         name,
         probabilities,
@@ -505,12 +505,12 @@ def coords(
 
 
 def _names(
-    argument: str, given: Iterable[object] | None, size: int, prefix: str | None = None
+    argument: str, entries: Iterable[object] | None, size: int, prefix: str | None = None
 ) -> Sequence[object]:
-    """Names as given, else positions behind a prefix; their number must fit."""
-    if given is None:
+    """``entries`` as a tuple, else positions behind a prefix; ValueError unless ``size``."""
+    if entries is None:
         return range(size) if prefix is None else tuple(f"{prefix}{i}" for i in range(size))
-    values = tuple(given)
+    values = tuple(entries)
     if len(values) != size:
         raise ValueError(f"{argument} must have {size} entries; received {len(values)}.")
     return values
@@ -775,14 +775,14 @@ def observe_mixture(
             f"missing; received shape {table.shape} with {np.isinf(table).sum()} infinite cells."
         )
     d = table.shape[1]
-    given = {"weights": weights, "means": means, "covariances": covariances}
+    arguments = {"weights": weights, "means": means, "covariances": covariances}
     for (argument, value), (least, tail) in zip(
-        given.items(), ((1, ()), (2, (d,)), (3, (d, d))), strict=True
+        arguments.items(), ((1, ()), (2, (d,)), (3, (d, d))), strict=True
     ):
         shape = pt.as_tensor(value).type.shape
         last = shape[len(shape) - len(tail) :]
         rows = shape[0] if len(shape) == least + 1 else len(table)
-        fits = all(one in (None, wanted) for one, wanted in zip(last, tail, strict=True))
+        fits = all(size in (None, wanted) for size, wanted in zip(last, tail, strict=True))
         if len(shape) not in (least, least + 1) or not fits or rows not in (None, len(table)):
             wanted = ", ".join(("k", *(["d"] * len(tail))))
             raise ValueError(

@@ -58,12 +58,12 @@ class OutputLayer:
         k, c = specification.mixture.n_components, specification.n_outputs
         shape = (k,) if self._numeric else (c, k)
         l1, l2 = np.float64(hyperparameters.l1), np.float64(hyperparameters.l2)
-        self._parts = (
+        self._nodes = (
             {names.COEFFICIENTS: elastic_net(l1, l2, shape)}
             if kind == "signed"
             else {f"{names.COEFFICIENTS}_{s}": half_elastic_net(l1, l2, shape) for s in "pm"}
         )
-        first, *second = self._parts.values()
+        first, *second = self._nodes.values()
         self._weights = first - second[0] if second else first
         self._dims = (names.COMPONENT,) if self._numeric else (names.CLASS_LABEL, names.COMPONENT)
 
@@ -73,11 +73,11 @@ class OutputLayer:
         return abs(self._weights) if self._numeric else abs(self._weights).sum(axis=0)
 
     def register(self) -> None:
-        """Name the weights, and declare the rest."""
+        """Register the weights under their names; declare intercepts and noise precision."""
         model = pm.modelcontext(None)
-        for name, variable in self._parts.items():
+        for name, variable in self._nodes.items():
             model.register_rv(variable, name, dims=self._dims, default_transform=None)
-        if len(self._parts) == 2:
+        if len(self._nodes) == 2:
             pm.Deterministic(names.COEFFICIENTS, self._weights, dims=self._dims)
         dims = () if self._numeric else (names.CLASS_LABEL,)
         scale = np.float64(self._prior.intercept_scale)
@@ -143,7 +143,7 @@ def _number_logp(
 def _number_draw(
     linear: TensorVariable, precision: TensorVariable, row_weight: TensorVariable, size: Variable
 ) -> TensorVariable:
-    """One number a row; a weight has no part in it."""
+    """Draw one number a row; row weights do not change the draw."""
     return pm.Normal.dist(linear, precision**-0.5)
 
 
@@ -161,10 +161,11 @@ def _log_number_logp(
 def _log_number_draw(
     linear: TensorVariable, precision: TensorVariable, row_weight: TensorVariable, size: Variable
 ) -> TensorVariable:
-    """One positive number a row; a weight has no part in it."""
+    """Draw one positive number a row; row weights do not change the draw."""
     return pt.exp(_number_draw(linear, precision, row_weight, size))
 
 
+# Equal to SMALLEST_SIZE and LARGEST_LOG_DENSITY of the numerics, so that densities agree.
 SMALLEST_SHARE = np.float64(1e-6)
 LARGEST_LOG_DENSITY = np.float64(300.0)
 
@@ -349,10 +350,10 @@ def _features(
     return pt.exp(pt.minimum(log_density, LARGEST_LOG_DENSITY))
 
 
-def _class_names(given: Sequence[object] | None, n_classes: int) -> Sequence[object]:
+def _class_names(class_names: Sequence[object] | None, n_classes: int) -> Sequence[object]:
     """Names of the classes, else their positions."""
-    if given is None:
+    if class_names is None:
         return range(n_classes)
-    if len(given) != n_classes:
-        raise ValueError(f"class_names must have {n_classes} entries; received {len(given)}.")
-    return tuple(given)
+    if len(class_names) != n_classes:
+        raise ValueError(f"class_names must have {n_classes} entries; received {len(class_names)}.")
+    return tuple(class_names)

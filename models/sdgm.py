@@ -19,7 +19,7 @@ from bayesrbf.families.sdgm.records import Basis, CompletedRows, QuadraticBasis,
 
 POINT: str = "point"  # Dim of the completions of all rows: a row without a hole is one point.
 COORDINATE: str = "coordinate"
-FARTHEST = 1e6  # Points are held within this many standard units.
+FARTHEST = 1e6  # Points are clipped to this many standard units, so that no square overflows.
 
 
 def declare_sdgm(
@@ -151,7 +151,7 @@ def _(prior: HorseshoePrecisions) -> TensorVariable:
 
 
 def _normal(precisions: TensorVariable) -> TensorVariable:
-    """Normal weights."""
+    """Declare weights ``w ~ N(0, 1 / alpha)``."""
     return pm.Normal(names.COEFFICIENTS, 0.0, precisions**-0.5, dims=names.COEFFICIENT)
 
 
@@ -192,7 +192,7 @@ def _class_log_probabilities(
     log_all = pt.logsumexp(logits, axis=1)
     members = (specification.component_class == label for label in range(rows.allowed.shape[1]))
     by_point = pt.stack(
-        [pt.logsumexp(logits[:, np.flatnonzero(own)], axis=1) - log_all for own in members], axis=1
+        [pt.logsumexp(logits[:, np.flatnonzero(k)], axis=1) - log_all for k in members], axis=1
     )
     if rows.starts.size == rows.points.shape[0]:
         return by_point

@@ -81,8 +81,8 @@ def declare_stack(
     ['weights', 'member_log_temperatures', 'log_temperature']
     """
     together = (masked, missing_fractions, log_shares)
-    if len({one is None for one in together}) > 1:
-        received = [one is not None for one in together]
+    if len({argument is None for argument in together}) > 1:
+        received = [argument is not None for argument in together]
         raise ValueError(
             "declare_stack takes masked, missing_fractions and log_shares together, or none of "
             f"them; received {received}."
@@ -125,10 +125,10 @@ def declare_stack(
             shares = pm.Data("log_shares", log_shares, dims=names.LABEL)
 
             def at_share(values: Any, share: Float[np.ndarray, " obs"]) -> Any:
-                basis = np.stack([np.interp(share, knots, one) for one in np.eye(len(knots))], 1)
-                some = share < 1
-                temperature = pt.exp(basis @ outer) * some
-                shrinkage = pt.where(some, basis @ prior_exponent, 1.0)[:, None] * shares
+                basis = np.stack([np.interp(share, knots, unit) for unit in np.eye(len(knots))], 1)
+                has_cells = share < 1
+                temperature = pt.exp(basis @ outer) * has_cells
+                shrinkage = pt.where(has_cells, basis @ prior_exponent, 1.0)[:, None] * shares
                 return (
                     temperature[:, None] * log_pool(values, basis @ pool, basis @ inner) + shrinkage
                 )
@@ -145,6 +145,8 @@ def declare_stack(
             dims=names.OBS,
         )
         if copies:  # they have no data of their own, so no variable is observed
-            each = [label_logp(pt.as_tensor(labels), logits, row_weight).sum() for logits in copies]
-            pm.Potential(names.COPIES, pt.stack(each).sum())
+            log_likelihoods = [
+                label_logp(pt.as_tensor(labels), logits, row_weight).sum() for logits in copies
+            ]
+            pm.Potential(names.COPIES, pt.stack(log_likelihoods).sum())
     return model

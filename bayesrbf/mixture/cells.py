@@ -33,19 +33,19 @@ from bayesrbf.table.order import distinct
 
 
 ROUNDING_OF_LEVEL_PROBABILITIES = 1e-9
-"""Levels that are more probable than the observed one by this factor count as just as probable."""
+"""Log probabilities of levels that differ by less are equal: rounding must not rank levels."""
 HALVINGS: Final = 36
-"""Halvings of the range that a quantile lies in."""
+"""Bisections for a quantile; the bracket shrinks by 2^36 = 7e10."""
 FARTHEST: Final = 12.0
-"""Quantiles lie within so many standard deviations of some component."""
+"""Standard deviations about the means that bracket a quantile; less than 1e-32 lies beyond."""
 
 LEAST_PLACE_WEIGHT: Final = 1e-4
-"""Least weight of a place that stands for a cell."""
+"""Smallest weight of a quadrature point of a missing cell; lighter points are dropped."""
 
 
 @dataclass(frozen=True)
 class CellLaw:
-    """The law of the cells of a row given others: a mixture in its own units."""
+    """Mixture that predicts cells of a row from its other cells, in standard units."""
 
     parameters: MixtureParameters
     specification: MixtureSpecification
@@ -60,7 +60,7 @@ class CellLaw:
     """Probability of the central intervals; None: there are none, which is quicker."""
 
     def log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
-        """Log joint of rows and components; -inf for those that are not of the row's class."""
+        """``log p(x_o, k)`` in nats; -inf under components of other classes than the label's."""
         prepared = prepare(rows, self.specification)
         has_label = rows.labels >= 0
         classes = np.asarray(self.specification.component_class)
@@ -70,7 +70,7 @@ class CellLaw:
 
 @dataclass(frozen=True)
 class RealLaws:
-    """Laws of real cells: a normal law under every component, and the masses of atoms."""
+    """Laws of real cells: mixtures of normal laws and point masses, one a row and column."""
 
     means: Float[np.ndarray, "row component feature"]
     sds: Float[np.ndarray, "row component feature"]
@@ -118,36 +118,36 @@ class RealLaws:
         return np.sqrt(self._moment(2, self.mean()))
 
     def quantile(self, share: float) -> Float[np.ndarray, "row feature"]:
-        """The number below which that share of the law lies, by halving, in the user's units."""
+        """Quantile of every cell at probability ``share``, by bisection, in the user's units."""
         low = (self.means - FARTHEST * self.sds).min(axis=1)
         high = (self.means + FARTHEST * self.sds).max(axis=1)
         for atoms, _ in self._atoms:
             low[:, atoms.feature] = np.minimum(low[:, atoms.feature], atoms.standard[0] - 1)
             high[:, atoms.feature] = np.maximum(high[:, atoms.feature], atoms.standard[-1] + 1)
-        # Halving needs no derivative, and none exists at an atom, where the function jumps.
+        # Bisection needs no derivative, and none exists at a point mass, where the function jumps.
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             beyond = self.below(middle) >= share
             low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
         quantiles = self.law.in_users_units(high)
         for atoms, mass in self._atoms:
-            # Halving ends beside an atom: where the level lies within its jump, it is the quantile.
-            for place, value in enumerate(atoms.values):
+            # Bisection ends next to a point mass: it is the quantile if its jump crosses the level.
+            for index, value in enumerate(atoms.values):
                 at = np.full(low.shape, np.nan)
-                at[:, atoms.feature] = atoms.standard[place]
+                at[:, atoms.feature] = atoms.standard[index]
                 upto = self.below(at)[:, atoms.feature]
-                jump = (upto - mass[:, place] < share) & (share <= upto)
+                jump = (upto - mass[:, index] < share) & (share <= upto)
                 quantiles[jump, atoms.feature] = value
         return quantiles
 
     def points(
         self, features: range
     ) -> tuple[Float[np.ndarray, "row point real"], Float[np.ndarray, "row point"]]:
-        """Places that stand for the cells of a column, in the user's units, and their weights.
+        """Points and weights of a discrete law of a column's cells, in the user's units.
 
-        They are the nodes of every component's quadrature and the atoms. Places that weigh less
-        than ``LEAST_PLACE_WEIGHT`` weigh nothing. Where a column has several reals, nodes lie along
-        one of them after the other, so far out that the variances are those of the law.
+        The points are the quadrature nodes of every component and the point masses. Weights below
+        ``LEAST_PLACE_WEIGHT`` become 0. Where a column has several reals, nodes lie along one axis
+        after the other, at distances that keep the variances.
         """
         nodes, masses = QUADRATURE
         n_rows, n_axes = len(self.means), len(features)
@@ -167,7 +167,7 @@ class RealLaws:
         return values, weights / weights.sum(axis=1, keepdims=True)
 
     def below(self, z: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
-        """Distribution function at numbers in the law's units."""
+        """Distribution function at ``z`` in standard units, point masses included."""
         below = (self._free * ndtr((z[:, None] - self.means) / self.sds)).sum(axis=1)
         for atoms, mass in self._atoms:
             under = atoms.standard <= z[:, atoms.feature, None]
@@ -177,12 +177,12 @@ class RealLaws:
     def _moment(
         self, order: int, centre: Float[np.ndarray, "row feature"]
     ) -> Float[np.ndarray, "row feature"]:
-        """Moments about a centre, both in the user's units."""
+        """``E[(x - centre)^order]`` of every cell, in the user's units."""
         # Maps bend the units, so a moment in the user's units is a quadrature, not a formula.
         nodes, masses = QUADRATURE if self.law.is_smooth else EVEN_QUADRATURE
         total = self._mean_of(order, centre, self.sds[..., None], nodes[:, None], masses)
         for features, roots in zip(self.law.together, self.roots, strict=True):
-            nodes, masses = (np.array([*product(one, repeat=len(features))]) for one in QUADRATURE)
+            nodes, masses = (np.array([*product(x, repeat=len(features))]) for x in QUADRATURE)
             of_column = np.zeros((*self.means.shape, len(features)))
             of_column[:, :, features] = roots
             moments = self._mean_of(order, centre, of_column, nodes, masses.prod(axis=1))
@@ -200,17 +200,17 @@ class RealLaws:
         nodes: Float[np.ndarray, "node axis"],
         masses: Float[np.ndarray, " node"],
     ) -> Float[np.ndarray, "row feature"]:
-        """Moments by nodes along axes, that every real follows by its row of the roots."""
+        """``E[(x - centre)^order]`` by quadrature at ``means + roots @ node``, no point masses."""
         total = np.zeros_like(centre)
-        for part in in_blocks(len(nodes), self.means.size):
-            cells = self.means + np.moveaxis(roots @ nodes[part].T, -1, 0)
+        for block in in_blocks(len(nodes), self.means.size):
+            cells = self.means + np.moveaxis(roots @ nodes[block].T, -1, 0)
             away = self.law.in_users_units(cells) - centre[:, None]
-            total += np.einsum("n,rkf,nrkf->rf", masses[part], self._free, away**order)
+            total += np.einsum("n,rkf,nrkf->rf", masses[block], self._free, away**order)
         return total
 
     @cached_property
     def _atoms(self) -> list[tuple[ColumnAtoms, Float[np.ndarray, "row atom"]]]:
-        """Atoms and their probabilities."""
+        """Point masses of every column with atoms, and their probabilities."""
         masses = []
         for atoms in self.law.atoms:
             theta = self.law.parameters.category_probabilities[atoms.category]
@@ -220,7 +220,7 @@ class RealLaws:
 
     @cached_property
     def _log_free(self) -> Float[np.ndarray, "row component feature"]:
-        """Log probabilities of the components and of no atom."""
+        """``log p(k, no point mass)`` of every cell."""
         log_free = np.broadcast_to(self.log_shares, self.means.shape).copy()
         for atoms in self.law.atoms:
             theta = self.law.parameters.category_probabilities[atoms.category]
@@ -229,7 +229,7 @@ class RealLaws:
 
     @cached_property
     def _free(self) -> Float[np.ndarray, "row component feature"]:
-        """Probabilities of the components and of no atom."""
+        """``p(k, no point mass)`` of every cell."""
         return np.exp(self._log_free)
 
 
@@ -238,11 +238,11 @@ def level_tails(
     theta: Float[np.ndarray, "component level"],
     cell: Int[np.ndarray, " row"],
 ) -> tuple[Float[np.ndarray, " row"], Int[np.ndarray, " row"]]:
-    """Log tail of cells of a categorical column, and its most probable level."""
+    """Log probability of levels at most as probable as the cell, and the most probable level."""
     levels = logsumexp(log_shares[:, :, None] + np.log(theta), axis=1)
-    own = levels[np.arange(cell.size), cell]
+    log_p = levels[np.arange(cell.size), cell]
     # Levels that are equally probable but for rounding must all count, whichever was observed.
-    at_most = np.where(levels <= own[:, None] + ROUNDING_OF_LEVEL_PROBABILITIES, levels, -np.inf)
+    at_most = np.where(levels <= log_p[:, None] + ROUNDING_OF_LEVEL_PROBABILITIES, levels, -np.inf)
     return np.minimum(logsumexp(at_most, axis=1), 0.0), levels.argmax(axis=1)
 
 
@@ -259,23 +259,23 @@ def level_tails(
 
 
 ODD: Final = float(np.log(0.005))
-"""Log tail below which a cell may be an error, and has no say in how others are judged."""
+"""Log tail below which a cell may be an error and is left out of predictions of other cells."""
 LOOKS: Final = 2
-"""Times that the cells of a row with odd ones are judged anew."""
+"""Repeats of the predictions of a row with outlying cells, each without these cells."""
 
 
 @dataclass(frozen=True)
 class JudgedCells:
-    """Every observed cell beside what the rest of its row suggests; NaN where missing."""
+    """Leave-one-cell-out prediction of every observed cell; NaN where the cell is missing."""
 
     log_tail: Float[np.ndarray, "obs feature"]
     """``log 2 min(P(X <= x), P(X >= x))`` at the cell x, given the rest of the row; at most 0."""
     expected: Float[np.ndarray, "obs feature"]
-    """Mean of that distribution, in the user's units."""
+    """``E[X | rest of the row]`` in the user's units."""
     lower: Float[np.ndarray, "obs feature"]
-    """Lower end of its central interval, in the user's units; NaN where none was asked for."""
+    """Lower end of the central prediction interval, in the user's units; NaN without ``prob``."""
     upper: Float[np.ndarray, "obs feature"]
-    """Upper end."""
+    """Upper end of the central prediction interval."""
     level_log_tail: Float[np.ndarray, "obs categorical"]
     """Log probability of all levels at most as probable as the observed one."""
     level_expected: Int[np.ndarray, "obs categorical"]
@@ -287,23 +287,23 @@ class JudgedCells:
         return np.exp(self.log_tail)
 
     def completed_by(self, other: JudgedCells) -> JudgedCells:
-        """A copy in which cells that are missing here are judged as in ``other``."""
+        """A copy with the values of ``other`` at cells that have none."""
         fields = {
             name: np.where(value < 0 if value.dtype.kind == "i" else np.isnan(value), more, value)
             for (name, value), more in zip(vars(self).items(), vars(other).values(), strict=True)
         }
         return JudgedCells(**fields)
 
-    def with_rows(self, places: Int[np.ndarray, " row"], rows: JudgedCells) -> JudgedCells:
-        """A copy with some rows in place of those at the given places."""
+    def with_rows(self, positions: Int[np.ndarray, " row"], rows: JudgedCells) -> JudgedCells:
+        """A copy whose rows at ``positions`` are replaced by ``rows``."""
         fields = {name: value.copy() for name, value in vars(self).items()}
         for name, value in vars(rows).items():
-            fields[name][places] = value
+            fields[name][positions] = value
         return JudgedCells(**fields)
 
 
 def judge_cells(rows: Observations, law: CellLaw) -> JudgedCells:
-    """Judge every cell by the rest of its row, without cells there that look wrong themselves.
+    """Leave-one-cell-out predictions of all cells, outlying cells of the row left out.
 
     An error spoils the verdict on its neighbours. So a row with odd cells is judged again without
     them: these cells, too, by what is left.
@@ -311,11 +311,11 @@ def judge_cells(rows: Observations, law: CellLaw) -> JudgedCells:
     verdict = leave_one_cell_out(rows, law)
     for _ in range(LOOKS):
         odd, odd_levels = verdict.log_tail < ODD, verdict.level_log_tail < ODD
-        places = np.flatnonzero(odd.any(axis=1) | odd_levels.any(axis=1))
-        some = rows.take(places)
-        rest = without(some, odd[places], odd_levels[places], law.atoms)
-        anew = leave_one_cell_out(rest, law).completed_by(hidden_cells(rest, some, law))
-        verdict = verdict.with_rows(places, anew)
+        positions = np.flatnonzero(odd.any(axis=1) | odd_levels.any(axis=1))
+        odd_rows = rows.take(positions)
+        rest = without(odd_rows, odd[positions], odd_levels[positions], law.atoms)
+        anew = leave_one_cell_out(rest, law).completed_by(hidden_cells(rest, odd_rows, law))
+        verdict = verdict.with_rows(positions, anew)
     return verdict
 
 
@@ -325,7 +325,7 @@ def without(
     levels: Bool[np.ndarray, "obs categorical"],
     atoms: Sequence[ColumnAtoms] = (),
 ) -> Observations:
-    """Rows less some of their cells; with a real cell goes what is said of its atoms."""
+    """Rows with the marked cells set to missing, codes of point masses included."""
     levels = levels.copy()
     for column in atoms:
         levels[:, column.category] |= reals[:, column.feature]
@@ -335,7 +335,7 @@ def without(
 
 
 def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
-    """Judge every observed cell by the rest of its row, and by its label where there is one.
+    """Leave-one-cell-out prediction of every observed cell, given the label where there is one.
 
     Rows are in the units of the law. The category of a column's atoms is judged with the real
     column, and is no cell of its own.
@@ -374,32 +374,33 @@ def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
 
 
 def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> JudgedCells:
-    """Judge the cells of rows that are missing from their rest, by all that the rest has."""
+    """Predictions of the cells that ``rows`` has and ``rest`` lacks, given ``rest``."""
     log_shares = log_softmax(law.log_joint(rest), axis=1)
-    z, theta = rows.real.copy(), law.parameters.category_probabilities
+    z = rows.real.copy()
+    theta = law.parameters.category_probabilities
     for atoms in law.atoms:
         at = rows.codes[:, atoms.category]
-        # A cell at an atom is NaN among the reals; what is judged is the atom's value. Codes 0 (no
-        # atom) and -1 (missing) pick a number here that the next line does not use.
-        here = np.append(atoms.standard, np.nan)[at - 1]
-        z[:, atoms.feature] = np.where(at > 0, here, z[:, atoms.feature])
+        # A cell at a point mass is NaN among the reals and gets the value of the point mass. Codes
+        # 0 (no point mass) and -1 (missing) pick a number here that the next line does not use.
+        standard = np.append(atoms.standard, np.nan)[at - 1]
+        z[:, atoms.feature] = np.where(at > 0, standard, z[:, atoms.feature])
     results = [np.full_like(z, np.nan) for _ in range(4)]
-    for places, laws in missing_reals(rest.real, log_shares, law):
-        hidden = np.isnan(rest.real[places]) & ~np.isnan(z[places])
-        for result, values in zip(results, laws.judge(z[places]), strict=True):
-            result[places] = np.where(hidden, values, np.nan)
+    for block_rows, laws in missing_reals(rest.real, log_shares, law):
+        hidden = np.isnan(rest.real[block_rows]) & ~np.isnan(z[block_rows])
+        for result, values in zip(results, laws.judge(z[block_rows]), strict=True):
+            result[block_rows] = np.where(hidden, values, np.nan)
     log_tails = np.full(rows.codes.shape, np.nan)
     best = np.full(rows.codes.shape, -1)
     for column in range(rows.codes.shape[1]):
-        here = np.flatnonzero((rest.codes[:, column] < 0) & (rows.codes[:, column] >= 0))
-        cell = rows.codes[here, column]
-        of_column = level_tails(log_shares[here], theta[column], cell)
-        log_tails[here, column], best[here, column] = of_column
+        hidden_rows = np.flatnonzero((rest.codes[:, column] < 0) & (rows.codes[:, column] >= 0))
+        cell = rows.codes[hidden_rows, column]
+        of_column = level_tails(log_shares[hidden_rows], theta[column], cell)
+        log_tails[hidden_rows, column], best[hidden_rows, column] = of_column
     for atoms in law.atoms:
         log_tails[:, atoms.category], best[:, atoms.category] = np.nan, -1
     log_tail, expected, lower, upper = results
     for features in law.together:
-        # Bonferroni: the cell is as odd as its oddest real, of which there are several.
+        # Bonferroni: log p of a cell is the smallest of its reals plus the log of their number.
         least = log_tail[:, features].min(axis=1, keepdims=True) + np.log(len(features))
         log_tail[:, features] = np.minimum(least, 0.0)
     return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
@@ -410,7 +411,7 @@ def missing_reals(
     log_shares: Float[np.ndarray, "obs component"],
     law: CellLaw,
 ) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
-    """Laws of the missing reals, some rows at a time; those of other cells mean nothing."""
+    """Row indices and laws of the missing reals by block; laws of observed cells are unused."""
     for block in laws_of(law.specification).reals.conditionals(real, law.parameters):
         hole = np.isnan(real[block.rows])
         # The law of an observed cell is not read; its variance is 0, and 1 divides safely.
@@ -427,12 +428,12 @@ def _joint_roots(
     sds: Float[np.ndarray, "row component n"],
     features: range,
 ) -> Float[np.ndarray, "row component n n"]:
-    """R with R R' the covariance of the reals of one column, which are missing together."""
+    """R with R R' the conditional covariance of the reals of one column, missing together."""
     roots = sds[..., None] * np.eye(len(features))
     if block.covariances is not None:
         rows = np.flatnonzero(hole[:, features].all(axis=1))
-        places = (hole.cumsum(axis=1) - 1)[rows][:, features]
-        pairs = rows[:, None, None], slice(None), places[:, :, None], places[:, None, :]
+        positions = (hole.cumsum(axis=1) - 1)[rows][:, features]
+        pairs = rows[:, None, None], slice(None), positions[:, :, None], positions[:, None, :]
         roots[rows] = np.linalg.cholesky(np.moveaxis(block.covariances[pairs], -1, 1))
     return roots
 
@@ -442,8 +443,9 @@ def _reals(
     log_joint: Float[np.ndarray, "obs component"],
     law: CellLaw,
 ) -> list[np.ndarray]:
-    """Log tail, mean and interval of every real cell given the rest, block by block."""
-    n_features, plain = law.specification.n_features, replace(law, atoms=(), together=())
+    """Log tails, means and interval ends of all real cells, each given the rest of its row."""
+    n_features = law.specification.n_features
+    plain = replace(law, atoms=(), together=())
     results = [np.full_like(real, np.nan) for _ in range(4)]
     if n_features == 0:
         return results
@@ -469,7 +471,7 @@ def _levels(
     log_joint: Float[np.ndarray, "obs component"],
     parameters: MixtureParameters,
 ) -> tuple[Float[np.ndarray, "obs categorical"], Int[np.ndarray, "obs categorical"]]:
-    """Log tail and most probable level of every category given the rest."""
+    """Log tails and most probable levels of all categorical cells given the rest of the row."""
     log_tail, expected = np.full(codes.shape, np.nan), np.full(codes.shape, -1)
     for column, theta in enumerate(parameters.category_probabilities):
         present = np.flatnonzero(codes[:, column] >= 0)
@@ -486,29 +488,29 @@ def _levels(
 #
 # .. math:: p(x_m | x_o) = \sum_k p(k | x_o) \, p(x_m | x_o, k).
 #
-# Under several points s of the parameters it is the mean of their laws, a mixture of all their
-# components, of which that of point s and component k has the share :math:`p_s(k | x_o) / S`.
+# Averaged over S points s of the parameters it is a mixture of the components of all points, with
+# weight :math:`p_s(k | x_o) / S` of component k at point s.
 
 
 @dataclass(frozen=True)
 class ConditionalLaw:
-    """Laws of the missing cells of rows, in the units of a law that they are given in."""
+    """``p(x_m | x_o)`` of every row, averaged over points of the parameters, in standard units."""
 
     rows: Observations
     law: CellLaw
-    """Its components are those of all points, point by point."""
+    """Law of a cell, with the components of all points, point by point."""
     n_points: int = 1
 
     @cached_property
     def log_shares(self) -> Float[np.ndarray, "obs component"]:
-        """Log responsibilities of all components given the observed cells."""
+        """``log p_s(k | x_o) / S`` of every component k at every point s, point by point."""
         log_joint = self._by_point(self.rows)
         shares = log_softmax(log_joint, axis=2) - np.log(self.n_points)
         return shares.reshape(len(shares), -1)
 
     @cached_property
     def shares(self) -> Float[np.ndarray, "obs component"]:
-        """Responsibilities of all components given the observed cells."""
+        """``p_s(k | x_o) / S`` of every component k at every point s, point by point."""
         return np.exp(self.log_shares)
 
     def mean(self) -> Float[np.ndarray, "obs feature"]:
@@ -530,8 +532,8 @@ class ConditionalLaw:
     def log_density(self, whole: Observations) -> Float[np.ndarray, " obs"]:
         """Log density of cells, ``log p(x_o, x_m) - log p(x_o)``, in the units of the law.
 
-        The rows given are those here, with missing cells filled; those that still are missing are
-        summed out.
+        ``whole`` are these rows with missing cells filled; cells that are still missing are
+        integrated out.
         """
         log_whole = logsumexp(self._by_point(whole), axis=2)
         log_given = logsumexp(self._by_point(self.rows), axis=2)
@@ -541,18 +543,18 @@ class ConditionalLaw:
         return log_density - np.log(self.n_points)
 
     def _by_point(self, rows: Observations) -> Float[np.ndarray, "obs point component"]:
-        """Log joint of rows and components, apart for every point."""
+        """``log p_s(x, k)`` of every row, point s and component k, labels ignored."""
         log_joint = self.law.log_joint(rows.unlabelled())
         return log_joint.reshape(rows.n_obs, self.n_points, -1)
 
     def reals(self) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
-        """Laws of the missing reals, some rows at a time; those of other cells mean nothing."""
+        """Row indices and laws of the missing reals by block; laws of observed cells are unused."""
         yield from missing_reals(self.rows.real, self.log_shares, self.law)
 
     def _of_reals(
         self, of: Callable[[RealLaws], Float[np.ndarray, "row feature"]]
     ) -> Float[np.ndarray, "obs feature"]:
-        """A figure of the missing reals."""
+        """A statistic of the law of every missing real; NaN at other cells."""
         real = self.rows.real
         figures = np.full_like(real, np.nan)
         for rows, laws in self.reals():
@@ -564,16 +566,16 @@ class ConditionalLaw:
 
 
 MOST_TRIMMED: Final = 0.05
-"""Share of a column's cells that is taken away at most, by weight."""
+"""Maximum fraction of a column's cells set to missing, by weight: most cells must be trusted."""
 FEWEST_KEPT: Final = 4
-"""Distinct numbers that a real column keeps at least; else all of it stays."""
+"""Minimum of distinct numbers after trimming; a column with fewer is not trimmed."""
 
 Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
 """Real cells and codes."""
 
 
 def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms, ...]:
-    """The atoms of a mixture's real columns, as numbers of the table and in standard units."""
+    """Point masses of the real columns, as numbers of the table and in standard units."""
     atoms = []
     for feature, category in columns.atomic.items():
         standard = _in_standard_units(mixture, columns, feature, np.array(columns.atoms[feature]))
@@ -585,7 +587,7 @@ def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms,
 def _in_standard_units(
     mixture: FittedMixture, columns: Columns, feature: int, reals: Float[np.ndarray, " real"]
 ) -> Float[np.ndarray, " real"]:
-    """Reals of one feature in standard units."""
+    """``reals`` of one feature, mapped from the user's units to standard units."""
     real = np.full((reals.size, len(columns.real_positions)), np.nan)
     real[:, feature] = reals
     hidden, none = np.full((reals.size, len(columns.codes)), -1), np.full(reals.size, -1)
@@ -594,7 +596,7 @@ def _in_standard_units(
 
 
 def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None) -> CellLaw:
-    """The law by which a mixture judges cells, at its fitted point."""
+    """Law of cells of a mixture at its fitted point."""
     return CellLaw(
         mixture.parameters,
         mixture.specification,
@@ -609,7 +611,7 @@ def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None
 def _numbers(
     mixture: FittedMixture, columns: Columns, standard: Float[np.ndarray, "*row feature"]
 ) -> Float[np.ndarray, "*row feature"]:
-    """Reals in standard units as numbers of the table; those of an angle as its cosine and sine."""
+    """Numbers of the table from reals in standard units; an angle as its cosine and sine."""
     numbers = columns.decoded(mixture.in_users_units(standard))
     for kind, features in zip(columns.kinds, columns.features, strict=True):
         if len(features) > 1:
@@ -624,7 +626,7 @@ def conditional_law(
     columns: Columns,
     points: Sequence[MixtureParameters],
 ) -> ConditionalLaw:
-    """The law of the missing cells of rows in the user's units, averaged over points."""
+    """``p(x_m | x_o)`` of rows in the user's units, averaged over points of the parameters."""
     parameters, specification = joined(points, mixture.specification)
     law = cell_law(mixture, columns)
     law = replace(law, parameters=parameters, specification=specification)
@@ -648,7 +650,7 @@ def levels_of(
 def _shares_of_levels(
     law: ConditionalLaw, mixture: FittedMixture, columns: Columns, position: int
 ) -> Float[np.ndarray, "obs level"]:
-    """Probabilities of the levels of an order: of the reals that are nearest to each."""
+    """Probability of every level of an ordinal column: the mass of the reals nearest to it."""
     kind, (feature,) = columns.kinds[position], columns.features[position]
     n_levels = len(kind.levels)
     ends = kind.encode(np.arange(n_levels - 1) + 0.5)[:, 0]
@@ -656,23 +658,23 @@ def _shares_of_levels(
     below = np.zeros((law.rows.n_obs, n_levels + 1))
     below[:, -1] = 1.0
     for rows, laws in law.reals():
-        for place, end in enumerate(standard, 1):
+        for level, end in enumerate(standard, 1):
             z = np.full(laws.means[:, 0].shape, end)
-            below[rows, place] = laws.below(z)[:, feature]
+            below[rows, level] = laws.below(z)[:, feature]
     return np.diff(below, axis=1)
 
 
 def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
     """Rows in the user's units, missing cells at their conditional mean or most probable level."""
     real, codes = np.empty_like(rows.real), np.empty_like(rows.codes)
-    for part, some in rows.in_blocks():
-        law = conditional_law(mixture, some, columns, [mixture.parameters])
-        best = np.zeros_like(some.codes)
+    for block, block_rows in rows.in_blocks():
+        law = conditional_law(mixture, block_rows, columns, [mixture.parameters])
+        best = np.zeros_like(block_rows.codes)
         for category in range(best.shape[1]):
             best[:, category] = law.levels(category).argmax(axis=1)
         for atoms in law.law.atoms:
             best[:, atoms.category] = 0  # a mean is at no atom
-        real[part], codes[part] = _fill(some, columns.encoded(law.mean()), best)
+        real[block], codes[block] = _fill(block_rows, columns.encoded(law.mean()), best)
     return real, codes
 
 
@@ -695,7 +697,7 @@ def drawn(
 
 
 def _fill(rows: Observations, real: np.ndarray, codes: np.ndarray) -> Cells:
-    """Keep observed cells, and take the others from completed rows."""
+    """Observed cells of ``rows``, with missing cells from the completed ones."""
     return (
         np.where(np.isnan(rows.real), real, rows.real),
         np.where(rows.codes < 0, codes, rows.codes),
@@ -707,7 +709,7 @@ def hide_masked(
     codes: Int[np.ndarray, "obs categorical"],
     columns: Columns,
 ) -> Cells:
-    """Take away the cells of drawn rows whose mask was drawn as missing."""
+    """Set cells of drawn rows to missing where their missing indicator was drawn as 1."""
     # A drawn mask says that the cell would not have been observed.
     hidden = np.zeros((len(codes), len(columns.names)), dtype=bool)
     hidden[:, columns.masked] = codes[:, columns.masks] == 1
@@ -716,28 +718,28 @@ def hide_masked(
 
 
 def trimmed(rows: Observations, mixture: FittedMixture, columns: Columns) -> Observations:
-    """Weighted rows in the user's units, odd cells missing, as a mixture judges them.
+    """Weighted rows in the user's units, outlying cells under a mixture set to missing.
 
-    A mixture that is fitted to wrong cells spends components on them.
+    A mixture fitted to wrong cells spends components on them.
     """
-    # Copies are judged once, and share the verdict.
-    once, place = distinct(rows)
+    # Duplicates are evaluated once.
+    once, positions = distinct(rows)
     law = cell_law(mixture, columns)
     verdict = judge_cells(mixture.standardise(once), law)
     reals = _oddest(verdict.log_tail, once.weights)
     levels = _oddest(verdict.level_log_tail, once.weights)
     for feature in range(once.real.shape[1]):
-        kept = once.real[~reals[:, feature], feature]
-        if np.unique(kept[~np.isnan(kept)]).size < FEWEST_KEPT:
+        remaining = once.real[~reals[:, feature], feature]
+        if np.unique(remaining[~np.isnan(remaining)]).size < FEWEST_KEPT:
             reals[:, feature] = False
-    levels[:, len(columns.levels) :] = False  # masks of missing cells are no cells
-    return without(rows, reals[place], levels[place], law.atoms)
+    levels[:, len(columns.levels) :] = False  # missing indicators are no cells
+    return without(rows, reals[positions], levels[positions], law.atoms)
 
 
 def _oddest(
     log_tail: Float[np.ndarray, "obs column"], weights: Float[np.ndarray, " obs"]
 ) -> Bool[np.ndarray, "obs column"]:
-    """The cells of least tail below ``ODD``; of every column at most ``MOST_TRIMMED``."""
+    """Mask of cells with tails below ``ODD``, the smallest first up to ``MOST_TRIMMED``."""
     order = np.argsort(log_tail, axis=0, kind="stable")  # NaN comes last
     present = ~np.isnan(log_tail)
     total = weights @ present
@@ -748,79 +750,78 @@ def _oddest(
     return present & (log_tail < ODD) & (rank <= MOST_TRIMMED * total)
 
 
-# How unlike the rows of a mixture a row is, comparable between rows with different holes.
+# Novelty of a row under a mixture, comparable between patterns of missing cells.
 #
-# A row may be odd because its cells are improbable together, or each of them by itself. Both are
-# log densities in standard units behind the maps, of the row and of its cells alone,
+# A row may be improbable jointly, or by its single cells. Joint and marginal log densities, of
+# transformed cells in standard units, are
 #
 # .. math:: u = \log p(x_o), \qquad v = \sum_{j \in o} \log p(x_j), \qquad
 #    s = \log \Phi\Big(\frac{u - \bar u}{\mathrm{sd}(u)}\Big)
 #    + \log \Phi\Big(\frac{v - \bar v}{\mathrm{sd}(v)}\Big),
 #
-# with means and standard deviations of the model's own rows that have the same cells missing. The
-# novelty of a row is the share of these rows that have a larger s.
+# with means and standard deviations over simulated rows with the same missing cells. The novelty of
+# a row is the fraction of simulated rows with a larger s.
 
 
 SIMULATED: Final = 500
-"""Rows of the model that each row is compared with."""
+"""Simulated rows per pattern of missing cells, the reference distribution of s."""
 ROUNDING_OF_STATISTIC: Final = 1e-9
-"""Rows whose s differs by less are alike, and numbers that vary by less do not vary."""
+"""Values of s that differ by less are ties, and a smaller standard deviation is zero: rounding."""
 
 
 def novelty(
     rows: Observations, law: CellLaw, rng: np.random.Generator
 ) -> Float[np.ndarray, " obs"]:
-    """Share of the model's rows, with the same cells missing, that have a larger s; ties halve.
+    """Fraction of simulated rows with the same missing cells and a larger s, with half of the ties.
 
     Rows are in the units of the law.
     """
     together, alone = np.empty(rows.n_obs), np.empty(rows.n_obs)
-    for part, some in rows.in_blocks():
-        together[part] = _log_density(some, law)
-        alone[part] = _cells_alone(some, law).sum(axis=1)
-    others, _ = sample(law.parameters, law.specification, SIMULATED, rng)
+    for block, block_rows in rows.in_blocks():
+        together[block] = _log_density(block_rows, law)
+        alone[block] = _cells_alone(block_rows, law).sum(axis=1)
+    drawn, _ = sample(law.parameters, law.specification, SIMULATED, rng)
     for atoms in law.atoms:
         # A drawn cell at an atom is NaN among the reals, as it is in a user's rows.
-        others.real[others.codes[:, atoms.category] > 0, atoms.feature] = np.nan
-    others_alone = _cells_alone(others, law)
+        drawn.real[drawn.codes[:, atoms.category] > 0, atoms.feature] = np.nan
+    drawn_alone = _cells_alone(drawn, law)
     reals = ~np.isnan(rows.real)
     for atoms in law.atoms:
         reals[:, atoms.feature] |= rows.codes[:, atoms.category] > 0
     observed = np.hstack([reals, rows.codes >= 0])
-    patterns, place = np.unique(observed, axis=0, return_inverse=True)
-    place = place.ravel()
-    by_pattern = np.argsort(place, kind="stable")
-    ends = np.searchsorted(place[by_pattern], np.arange(len(patterns) + 1))
+    patterns, pattern_of_row = np.unique(observed, axis=0, return_inverse=True)
+    pattern_of_row = pattern_of_row.ravel()
+    by_pattern = np.argsort(pattern_of_row, kind="stable")
+    ends = np.searchsorted(pattern_of_row[by_pattern], np.arange(len(patterns) + 1))
     result = np.empty(rows.n_obs)
-    for part in in_blocks(len(patterns), SIMULATED * observed.shape[1]):
-        block = patterns[part]
-        simulated = _log_density(_with_holes(others, block, rows.real.shape[1]), law)
-        pairs = zip(block, simulated.reshape(len(block), SIMULATED), strict=True)
-        for number, (pattern, others_together) in enumerate(pairs, part.start):
+    for block in in_blocks(len(patterns), SIMULATED * observed.shape[1]):
+        block_patterns = patterns[block]
+        simulated = _log_density(_with_holes(drawn, block_patterns, rows.real.shape[1]), law)
+        pairs = zip(block_patterns, simulated.reshape(len(block_patterns), SIMULATED), strict=True)
+        for number, (pattern, drawn_together) in enumerate(pairs, block.start):
             alike = by_pattern[ends[number] : ends[number + 1]]
             # Logs of cells by themselves add up, so one pass over the rows serves all patterns.
-            both = (together[alike], others_together), (alone[alike], others_alone @ pattern)
-            tails = [_log_tails(values, reference) for values, reference in both]
-            own, theirs = (sum(of_rows, np.zeros(())) for of_rows in zip(*tails, strict=True))
-            result[alike] = _share_above(own, theirs)
+            joint, drawn_joint = _log_tails(together[alike], drawn_together)
+            cells, drawn_cells = _log_tails(alone[alike], drawn_alone @ pattern)
+            result[alike] = _share_above(joint + cells, drawn_joint + drawn_cells)
     return result
 
 
 def _log_tails(values: np.ndarray, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Log normal tails of numbers and of those that give the mean and the standard deviation."""
+    """Log normal tails of values and of ``reference``, standardised by the reference's moments."""
     centre, spread = float(reference.mean()), float(reference.std())
     spread = spread if spread > ROUNDING_OF_STATISTIC else 1.0  # of rows without a cell, say
     return log_ndtr((values - centre) / spread), log_ndtr((reference - centre) / spread)
 
 
 def _share_above(
-    own: Float[np.ndarray, " row"], others: Float[np.ndarray, " other"]
+    values: Float[np.ndarray, " row"], reference: Float[np.ndarray, " reference"]
 ) -> Float[np.ndarray, " row"]:
-    """Share of others that are larger than each number; ties halve."""
-    others = np.sort(others)
-    below = np.searchsorted(others, own - ROUNDING_OF_STATISTIC, "left")
-    upto = np.searchsorted(others, own + ROUNDING_OF_STATISTIC, "right")
-    share: Float[np.ndarray, " row"] = 1 - 0.5 * (below + upto) / others.size
+    """Share of ``reference`` above each of ``values``, with half of the ties."""
+    reference = np.sort(reference)
+    below = np.searchsorted(reference, values - ROUNDING_OF_STATISTIC, "left")
+    upto = np.searchsorted(reference, values + ROUNDING_OF_STATISTIC, "right")
+    share: Float[np.ndarray, " row"] = 1 - 0.5 * (below + upto) / reference.size
     return share
 
 
@@ -832,7 +833,7 @@ def _log_density(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
 
 
 def _cells_alone(rows: Observations, law: CellLaw) -> Float[np.ndarray, "obs cell"]:
-    """Log density of every cell by itself, 0 where missing: reals first, then categories."""
+    """Marginal log density of every cell, 0 where missing: reals first, then categories."""
     n_reals, n_cells = rows.real.shape[1], rows.real.shape[1] + rows.codes.shape[1]
     log_densities = np.empty((rows.n_obs, n_cells))
     for cell in range(n_cells):
@@ -844,7 +845,7 @@ def _cells_alone(rows: Observations, law: CellLaw) -> Float[np.ndarray, "obs cel
 def _with_holes(
     rows: Observations, patterns: Bool[np.ndarray, "pattern cell"], n_features: int
 ) -> Observations:
-    """All rows under every pattern of observed cells, pattern by pattern."""
+    """Every row under every pattern of observed cells, pattern by pattern."""
     shown = np.repeat(patterns, rows.n_obs, axis=0)
     real, codes = np.tile(rows.real, (len(patterns), 1)), np.tile(rows.codes, (len(patterns), 1))
     n = len(shown)

@@ -26,7 +26,7 @@ from bayesrbf.mixture.points import DeclaredPrior, MixturePoints
 # Monotone ascent by EM, and by SQUAREM where EM is slow.
 #
 # A step is one E-step and one M-step. The log posterior is checked at every
-# accepted point; a fall beyond rounding ends the run and is told.
+# accepted point; a fall beyond rounding ends the run with ``Status.DECREASED``.
 #
 # References
 # ----------
@@ -45,20 +45,20 @@ PLAIN_STEPS = 10
 
 @dataclass(frozen=True)
 class Step:
-    """One evaluation: the log posterior at a point, and EM's next point."""
+    """Log posterior at a point in nats, and the EM update from there."""
 
     log_posterior: float  # Without Jacobian, in nats.
     maximise: Callable[[], MixtureParameters]
 
     @cached_property
     def following(self) -> MixtureParameters:
-        """EM's next point; nobody asks for that of a point that is turned down."""
+        """The EM update; a rejected candidate never needs one."""
         return self.maximise()
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A model as an ascent sees it; points are extrapolated in the coordinates of ``pack``."""
+    """EM step of a model, and the unconstrained coordinates in which steps are extrapolated."""
 
     step: Callable[[MixtureParameters], Step]
     pack: Callable[[MixtureParameters], np.ndarray]
@@ -67,7 +67,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Ascent:
-    """One run: the best point whose log posterior is known, the trace there, and the end."""
+    """Best evaluated point of one EM run, with the trace of log posteriors and the end status."""
 
     parameters: MixtureParameters
     trace: Trace
@@ -87,11 +87,11 @@ def ascend(
     max_iter: int,
     acceleration: Acceleration,
 ) -> Ascent:
-    """Climb from a start until an EM step raises the log posterior by at most ``tolerance`` nats.
+    """Run EM until a step raises the log posterior by at most ``tolerance`` nats.
 
     Extrapolation is ``acceleration``; at most ``max_iter`` points are accepted.
     """
-    here, step = start, problem.step(start)
+    current, step = start, problem.step(start)
     if not np.isfinite(step.log_posterior):
         return Ascent(start, Trace(np.array([-np.inf])), Status.DEGENERATE)
     trace = [step.log_posterior]
@@ -101,27 +101,28 @@ def ascend(
         new = problem.step(ahead)
         rise = new.log_posterior - step.log_posterior
         if not rise >= -ROUNDING_OF_EM_STEP * max(1.0, abs(step.log_posterior)):
-            return Ascent(here, Trace(np.array(trace)), Status.DECREASED)
+            return Ascent(current, Trace(np.array(trace)), Status.DECREASED)
         trace.append(new.log_posterior)
         if rise <= tolerance:
             return Ascent(ahead, Trace(np.array(trace)), Status.CONVERGED)
-        origin, here, step = here, ahead, new
+        origin, current, step = current, ahead, new
         if acceleration is not None and len(trace) > PLAIN_STEPS:
             before = problem.pack(origin) if coordinates is None else coordinates
-            here, step, coordinates = _extrapolated(problem, before, here, step)
+            current, step, coordinates = _extrapolated(problem, before, current, step)
             trace[-1] = step.log_posterior
-    return Ascent(here, Trace(np.array(trace)), Status.MAX_ITER)
+    return Ascent(current, Trace(np.array(trace)), Status.MAX_ITER)
 
 
 def _extrapolated(
-    problem: Problem, before: np.ndarray, here: MixtureParameters, step: Step
+    problem: Problem, before: np.ndarray, current: MixtureParameters, step: Step
 ) -> tuple[MixtureParameters, Step, np.ndarray]:
-    """Squared extrapolation through three EM points, kept only where it is higher.
+    """SQUAREM extrapolation through three EM points, accepted if the log posterior rises.
 
-    The first point is given by its coordinates; those of the last come back.
+    ``before`` has the coordinates of the first point. The result has the point, its step and its
+    coordinates.
     """
-    points = [before, problem.pack(here), problem.pack(step.following)]
-    unmoved = here, step, points[1]
+    points = [before, problem.pack(current), problem.pack(step.following)]
+    unmoved = current, step, points[1]
     change = points[1] - points[0]
     curvature = points[2] - points[1] - change
     length = float(np.linalg.norm(change)) / max(float(np.linalg.norm(curvature)), 1e-300)
@@ -132,7 +133,7 @@ def _extrapolated(
     target = points[0] + 2 * length * change + length**2 * curvature
     candidate = problem.unpack(target)
     # Far targets may leave the range of the transforms; such a point has no log posterior.
-    if not all(np.isfinite(part).all() for part in (target, candidate.precisions_cholesky)):
+    if not all(np.isfinite(values).all() for values in (target, candidate.precisions_cholesky)):
         return unmoved
     try:
         with np.errstate(divide="ignore", invalid="ignore"):  # the logarithm of a root that is 0
@@ -155,9 +156,10 @@ OWN_CLUSTER = 0.9
 """Weight of a row in its own cluster; the rest is spread over the class's clusters."""
 
 LLOYD_STEPS = 5
+"""k-means steps of a start; EM refines the clusters afterwards."""
 
 MOST_START_ROWS = 100_000
-"""Rows that a start looks at."""
+"""Maximum number of rows in a start; of larger tables EM alone sees all rows."""
 
 
 def starting_point(
@@ -166,44 +168,45 @@ def starting_point(
     hyperparameters: MixtureHyperparameters,
     rng: np.random.Generator,
 ) -> MixtureParameters:
-    """Draw a starting point: clusters as components, all of ``START_VARIANCE``.
+    """Draw a starting point: k-means clusters as components of variance ``START_VARIANCE``.
 
-    Rows, distinct and weighted, and prior are in standard units. Of many, some are drawn.
+    Rows, distinct and weighted, and prior are in standard units. Large tables are subsampled.
     """
-    observations = _some(observations, specification.n_classes, rng)
+    observations = _sampled(observations, specification.n_classes, rng)
     embedding = _embed(observations, specification)
     memberships = np.zeros((observations.n_obs, specification.n_components))
-    for label, part in enumerate(specification.class_slices):
+    for label, components in enumerate(specification.class_slices):
         rows = np.flatnonzero(observations.labels == label)
         if rows.size:
-            size = part.stop - part.start
-            memberships[rows, part] = _memberships(
+            size = components.stop - components.start
+            memberships[rows, components] = _memberships(
                 embedding[rows], observations.weights[rows], size, rng
             )
     memberships *= observations.weights[:, None]
     return _from_memberships(observations, memberships, specification, hyperparameters)
 
 
-def _some(observations: Observations, n_classes: int, rng: np.random.Generator) -> Observations:
-    """All labelled rows of small classes, and random ones of large ones, which weigh as all do."""
+def _sampled(observations: Observations, n_classes: int, rng: np.random.Generator) -> Observations:
+    """Rows of every class, large classes subsampled and reweighted to their total weight."""
     if observations.n_obs <= MOST_START_ROWS:
         return observations
     chosen, weights = [], []
     for label in range(n_classes):
-        own = np.flatnonzero(observations.labels == label)
-        total, n_own = observations.weights[own].sum(), own.size
-        rng.shuffle(own)
-        own = np.sort(own[: MOST_START_ROWS // n_classes])
-        drawn = observations.weights[own]
-        weights.append(drawn * (total / drawn.sum()) if own.size < n_own else drawn)
-        chosen.append(own)
+        row_indices = np.flatnonzero(observations.labels == label)
+        total = observations.weights[row_indices].sum()
+        n_rows = row_indices.size
+        rng.shuffle(row_indices)
+        row_indices = np.sort(row_indices[: MOST_START_ROWS // n_classes])
+        drawn = observations.weights[row_indices]
+        weights.append(drawn * (total / drawn.sum()) if row_indices.size < n_rows else drawn)
+        chosen.append(row_indices)
     return replace(observations.take(np.concatenate(chosen)), weights=np.concatenate(weights))
 
 
 def _embed(
     observations: Observations, specification: MixtureSpecification
 ) -> Float[np.ndarray, "obs coordinate"]:
-    """Rows as points: reals with the column mean where missing, scaled indicators."""
+    """Rows as points of k-means: reals, the column mean where missing, and scaled indicators."""
     laws = laws_of(specification)
     both = laws.reals.embedding(observations), laws.levels.embedding(observations)
     return np.concatenate(both, axis=1)
@@ -227,7 +230,7 @@ def _memberships(
 def _plus_plus(
     points: np.ndarray, weights: np.ndarray, size: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "cluster coordinate"]:
-    """Centres drawn by squared distance to those already drawn."""
+    """k-means++ centres: drawn in proportion to the squared distance to the earlier centres."""
     chosen = [_draw(weights, rng)]
     distances = ((points - points[chosen[0]]) ** 2).sum(axis=1)
     for _ in range(size - 1):
@@ -239,7 +242,7 @@ def _plus_plus(
 
 
 def _draw(mass: np.ndarray, rng: np.random.Generator) -> int:
-    """One index drawn in proportion to mass, from one uniform number."""
+    """Index drawn in proportion to ``mass``, from one uniform number."""
     cumulative = np.cumsum(mass / mass.max())
     return int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
 
@@ -256,7 +259,7 @@ def _from_memberships(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> MixtureParameters:
-    """Parameters that the memberships suggest, from observed cells only."""
+    """Parameters from soft memberships, by the observed cells."""
     counts = memberships.sum(axis=0)
     classes = np.asarray(specification.component_class)
     by_class = np.bincount(classes, weights=counts)
@@ -265,8 +268,8 @@ def _from_memberships(
         (by_class + 1) / (by_class + 1).sum(), (counts + 0.5) / (by_class + 0.5 * sizes)[classes]
     )
     laws = laws_of(specification)
-    point = laws.reals.begun(point, observations, memberships, hyperparameters)
-    return laws.levels.begun(point, observations, memberships, hyperparameters)
+    point = laws.reals.initial(point, observations, memberships, hyperparameters)
+    return laws.levels.initial(point, observations, memberships, hyperparameters)
 
 
 # The MAP fit of a mixture: starts, short runs of all, long runs of the best.
@@ -297,25 +300,25 @@ def fit_mixture(
     when a step raises the log posterior by at most ``tol`` nats per unit of row weight. Of
     ``n_init`` random starts, or of the one that is given, the best run is taken.
     """
-    begun = begin_fit(
+    initialised = initialise_fit(
         observations, specification, hyperparameters, rng=rng, n_init=n_init, start=start
     )
-    return begun.climb(tol=tol, max_iter=max_iter, acceleration=acceleration)
+    return initialised.climb(tol=tol, max_iter=max_iter, acceleration=acceleration)
 
 
 @dataclass(frozen=True)
-class BegunFit:
-    """Starts and rows prepared for EM, in standard units, wherever the rows are."""
+class InitialisedFit:
+    """Starting points and rows prepared for EM, in standard units."""
 
     specification: MixtureSpecification
     hyperparameters: MixtureHyperparameters
     expectation: Sums
     starts: list[MixtureParameters]
     weight: float
-    """Of all rows."""
+    """Sum of the row weights."""
 
     def climb(self, *, tol: float, max_iter: int, acceleration: Acceleration = "squarem") -> Fit:
-        """The best of short runs of all starts and long runs of the best."""
+        """Best fit of short runs from all starts, the best ``FINALISTS`` continued."""
         problem = problem_of(self.expectation, self.specification, self.hyperparameters)
         climb = partial(ascend, problem, tolerance=tol * self.weight, acceleration=acceleration)
         first_leg = max_iter if len(self.starts) <= FINALISTS else min(SHORT_RUN, max_iter)
@@ -328,7 +331,7 @@ class BegunFit:
         return _best(runs, self.specification)
 
 
-def begin_fit(
+def initialise_fit(
     observations: Observations,
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
@@ -336,18 +339,25 @@ def begin_fit(
     rng: np.random.Generator,
     n_init: int,
     start: MixtureParameters | None = None,
-) -> BegunFit:
-    """Draw the starts of a fit, or take the one that is given, and prepare its rows for EM."""
-    known = specification, hyperparameters
+) -> InitialisedFit:
+    """Starting points of a fit, drawn or ``start``, and the rows prepared for EM."""
     with one_blas_thread():
         if start is None:
             differ = specification.n_components > specification.n_classes
             n_starts = n_init if differ else 1  # of one component a class all starts are one
-            starts = [starting_point(observations, *known, rng) for _ in range(n_starts)]
+            starts = [
+                starting_point(observations, specification, hyperparameters, rng)
+                for _ in range(n_starts)
+            ]
         else:
             starts = [start]
-        weight = float(observations.weights.sum())
-        return BegunFit(*known, prepare(observations, specification), starts, weight)
+        return InitialisedFit(
+            specification=specification,
+            hyperparameters=hyperparameters,
+            expectation=prepare(observations, specification),
+            starts=starts,
+            weight=float(observations.weights.sum()),
+        )
 
 
 def problem_of(
@@ -355,8 +365,9 @@ def problem_of(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> Problem:
-    """Describe a mixture on prepared rows as something to ascend."""
-    declared, laws = DeclaredPrior(hyperparameters, specification), laws_of(specification)
+    """EM problem of a mixture on prepared rows."""
+    declared = DeclaredPrior(hyperparameters, specification)
+    laws = laws_of(specification)
 
     def step(parameters: MixtureParameters) -> Step:
         statistics = expectation.statistics(parameters)

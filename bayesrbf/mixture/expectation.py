@@ -93,33 +93,33 @@ def cut(
         width = max(k, n_products) if multiplied else k * max(d, int(m) ** 2, 1)
         width = min(width, IN_CACHE // LEAST_ROWS) if multiplied else width
         same = np.flatnonzero(counts == m)
-        for place in in_blocks(same.size, width, cached=True):
-            part = same[place]
-            places = np.nonzero(~observed[part])[1] if m else np.empty(0, dtype=np.intp)
+        for block in in_blocks(same.size, width, cached=True):
+            positions = same[block]
+            missing = np.nonzero(~observed[positions])[1] if m else np.empty(0, dtype=np.intp)
             blocks.append(
                 Block(
-                    rows=rows[part],
+                    rows=rows[positions],
                     components=components,
-                    bordered=bordered[part],
-                    products=products(bordered[part]) if multiplied else None,
-                    observed=observed[part],
-                    missing=places.reshape(part.size, m),
-                    one_hot=indicators[part],
-                    weights=table.weights[rows[part]],
+                    bordered=bordered[positions],
+                    products=products(bordered[positions]) if multiplied else None,
+                    observed=observed[positions],
+                    missing=missing.reshape(positions.size, m),
+                    one_hot=indicators[positions],
+                    weights=table.weights[rows[positions]],
                 )
             )
     return blocks
 
 
 KEPT_CELLS = 20_000_000
-"""Most numbers that are kept between a density and its gradient, as moments of all rows."""
+"""Maximum size of moments stored from a density to its gradient (160 MB); else recomputed."""
 
 LOWEST = -1e300
 """Floor of a log density: a square that overflows must not make every component -inf."""
 
 
 class ComponentsAt:
-    """Components at one point in standard units. What all blocks need of them is computed once."""
+    """Components at one point in standard units, with cached quantities for all blocks."""
 
     def __init__(self, parameters: MixtureParameters, specification: MixtureSpecification) -> None:
         self.means = parameters.means
@@ -133,19 +133,19 @@ class ComponentsAt:
 
         They come from products of cells where the block has these and no component is too narrow.
         """
-        part = block.components
+        at = block.components
         moments: Moments | QuadraticMoments
-        if block.products is not None and self._forms[1][part].all():
-            moments = QuadraticMoments(self._forms[0][part] @ block.products, block.products)
+        if block.products is not None and self._forms[1][at].all():
+            moments = QuadraticMoments(self._forms[0][at] @ block.products, block.products)
         else:
             components = self._components.setdefault(
-                (part.start, part.stop), components_at(self.means[part], self.factors[part])
+                (at.start, at.stop), components_at(self.means[at], self.factors[at])
             )
             moments = components.moments(block.bordered, block.observed, block.missing)
-            moments.log_density[:] += self._log_weights[part, None]
+            moments.log_density[:] += self._log_weights[at, None]
         log_joint = moments.log_density  # made for this block: what follows is in place
         if self._levels.shape[1]:
-            log_joint += self._levels[part] @ block.one_hot.T
+            log_joint += self._levels[at] @ block.one_hot.T
         np.maximum(log_joint, LOWEST, out=log_joint)
         return moments
 
@@ -153,7 +153,7 @@ class ComponentsAt:
     def _forms(
         self,
     ) -> tuple[Float[np.ndarray, "component product"], Bool[np.ndarray, " component"]]:
-        """All components with their log weights as quadratic forms, and which the forms serve."""
+        """``log w_k p(x | k)`` as quadratic forms, and a mask of the components they suit."""
         forms = quadratic_forms(FullComponents(self.means, self.factors))
         served = exact(forms)
         forms[:, -1] += self._log_weights  # the last product is 1
@@ -162,7 +162,7 @@ class ComponentsAt:
 
 @dataclass
 class _Sums:
-    """Running sums of the statistics; every block is added in place."""
+    """Running sums of the expected sufficient statistics, updated in place block by block."""
 
     counts: np.ndarray
     first: np.ndarray
@@ -176,17 +176,17 @@ class _Sums:
         return cls(np.zeros(k), *moments, np.zeros((k, sum(laws.levels.levels))))
 
     def add(self, block: Block, moments: Moments | QuadraticMoments, weights: np.ndarray) -> None:
-        """Add a block's moments under weights of its rows; products are centred last."""
-        part = block.components
+        """Add moments of a block, weighted by (component, row); products stay uncentred."""
+        at = block.components
         if self.categories.shape[1]:
-            self.categories[part] += weights @ block.one_hot
+            self.categories[at] += weights @ block.one_hot
         if not isinstance(moments, QuadraticMoments):
-            self.counts[part] += weights.sum(axis=1)
-            moments.add_to(self.first[part], self.second[part], weights)
+            self.counts[at] += weights.sum(axis=1)
+            moments.add_to(self.first[at], self.second[at], weights)
             return
         if self.products is None:
             self.products = np.zeros((len(self.counts), len(moments.products)))
-        self.products[part] += moments.sums(weights)
+        self.products[at] += moments.sums(weights)
 
     def statistics(
         self,
@@ -195,7 +195,7 @@ class _Sums:
         log_likelihood: float,
         pointwise: np.ndarray,
     ) -> Statistics:
-        """The sums, those of products turned into moments about the means."""
+        """The sums as statistics, products of cells converted to moments about ``means``."""
         if self.products is not None:
             first, second = centred_moments(self.products, means)
             self.counts += self.products[:, -1]  # the last product is 1
@@ -216,7 +216,7 @@ class ArrayExpectation:
         self._every = slice(0, specification.n_components)
 
     def for_many(self) -> ArrayExpectation | CompiledExpectation:
-        """These rows in compiled kernels, if there are any rows."""
+        """The E-step over the same rows in compiled kernels; itself without rows."""
         if self._observations.n_obs == 0:
             return self
         from bayesrbf.mixture.compiled_expectation import CompiledExpectation
@@ -248,28 +248,28 @@ class ArrayExpectation:
         return log_joint
 
     def at(self, parameters: MixtureParameters) -> JointPoint:
-        """Log joints of every row and component, and the moments that carry gradients back."""
+        """Log joints of every row and component, which map gradients to the parameters."""
         point = ComponentsAt(parameters, self._specification)
         log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
-        kept: list[Moments | QuadraticMoments] = []
+        moments_by_block: list[Moments | QuadraticMoments] = []
         keeps = self._keeps_moments
         for block in self._to_centre:
             moments = point.moments(block)
             log_joint[block.rows] = moments.log_density.T
             if keeps:
-                kept.append(moments)
-        return JointPoint(log_joint, partial(self._weighted_statistics, point, kept))
+                moments_by_block.append(moments)
+        return JointPoint(log_joint, partial(self._weighted_statistics, point, moments_by_block))
 
     def _weighted_statistics(
         self,
         point: ComponentsAt,
-        kept: list[Moments | QuadraticMoments],
+        moments_by_block: list[Moments | QuadraticMoments],
         gradients: Float[np.ndarray, "obs component"],
     ) -> Statistics:
-        """Sums over the rows with gradients in the place of weighted responsibilities."""
+        """Statistics with ``G = dJ / d log_joint`` in place of weighted responsibilities."""
         sums = _Sums.zeros(self._laws)
         for index, block in enumerate(self._to_centre):
-            moments = kept[index] if kept else point.moments(block)
+            moments = moments_by_block[index] if moments_by_block else point.moments(block)
             sums.add(block, moments, np.ascontiguousarray(gradients[block.rows].T))
         return sums.statistics(point.means, self._specification.levels, 0.0, np.zeros(0))
 
@@ -287,13 +287,13 @@ class ArrayExpectation:
 
     @cached_property
     def _all_rows(self) -> list[Block]:
-        """All rows under all components."""
+        """Blocks of all rows under all components."""
         rows = np.arange(self._observations.n_obs)
         return cut(self._observations, self._specification, rows, self._every)
 
     @cached_property
     def _to_centre(self) -> list[Block]:
-        """All rows under all components, without products of cells, whose sums may cancel."""
+        """Blocks of all rows without products of cells: under signed weights they may cancel."""
         table, rows = self._observations, np.arange(self._observations.n_obs)
         return cut(table, self._specification, rows, self._every, by_products=False)
 
@@ -314,7 +314,7 @@ COMPILED_FROM = 200_000
 
 @runtime_checkable
 class Sums(Protocol):
-    """Sums over rows, in memory or elsewhere, as EM asks for them."""
+    """E-step that returns sums over rows, in memory or not."""
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
         """Expected sufficient statistics, centred at the means; labels and row weights count."""
@@ -332,18 +332,18 @@ class Expectation(Sums, Protocol):
         ...
 
     def at(self, parameters: MixtureParameters) -> JointPoint:
-        """Log joints of every row and component, ready to carry gradients back."""
+        """Log joints of every row and component, which map gradients to the parameters."""
         ...
 
     def for_many(self) -> Expectation:
-        """These rows, prepared for so many E-steps that loading compiled code pays."""
+        """The same rows prepared for many E-steps, where loading compiled code pays."""
         ...
 
 
 class BlockExpectation:
-    """E-step over blocks of rows in standard units, which stay where they are.
+    """E-step over distributed blocks of rows in standard units.
 
-    Sums alone come back, so ``pointwise`` is empty. ``passes`` counts the E-steps.
+    Only sums are returned, so ``pointwise`` is empty. ``passes`` counts the E-steps.
     """
 
     def __init__(self, rows: Blocks[Observations], specification: MixtureSpecification) -> None:
@@ -357,7 +357,7 @@ class BlockExpectation:
 
 
 def _sums(rows: Sums, parameters: MixtureParameters) -> Statistics:
-    """Statistics of a block, without what has a number a row."""
+    """Statistics of a block, ``pointwise`` dropped."""
     with one_blas_thread():
         return replace(rows.statistics(parameters), pointwise=np.zeros(0))
 
@@ -373,7 +373,7 @@ def prepare(observations: Observations, specification: MixtureSpecification) -> 
 def preparation(
     observations: Observations, specification: MixtureSpecification
 ) -> Callable[[Observations, MixtureSpecification], Expectation]:
-    """The way to prepare such rows.
+    """Class of the E-step for a table of this size and missingness.
 
     Small tables stay in NumPy, which needs no compiled code to be loaded. Large ones, and full
     covariances with missing cells, use the compiled kernels.

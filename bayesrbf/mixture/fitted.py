@@ -25,7 +25,7 @@ from bayesrbf.base.rows import (
     Standardisation,
 )
 from bayesrbf.fit.model import Axes, Description, FittedModel, observed_rows, row_weights
-from bayesrbf.mixture.em import BegunFit, begin_fit
+from bayesrbf.mixture.em import InitialisedFit, initialise_fit
 from bayesrbf.mixture.expectation import BlockExpectation, prepare
 from bayesrbf.mixture.laws import laws_of, order_for
 from bayesrbf.mixture.maps import fit_power
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 LIKELIHOOD = Objective()
 
 FARTHEST = 1e8
-"""Standardised cells are held within this. Beyond it a square is rounded by more than one nat, and
-what rows far out say of their class, which lies in the linear term, would be lost."""
+"""Standardised cells are clipped to this. Beyond it a square is rounded by more than one nat, and
+the linear term, which separates the classes of distant rows, would be lost."""
 
 
 @stored
@@ -63,7 +63,7 @@ class FittedMixture(FittedModel):
     objective: Objective = LIKELIHOOD
     """Objective of the fit, which replaces the likelihood in its posterior."""
     maps: PowerMaps | None = None
-    """Maps in front of the real columns; prior and parameters are those of mapped columns."""
+    """Transforms of the real columns; prior and parameters refer to transformed columns."""
 
     @property
     def density(self) -> FittedMixture:
@@ -73,9 +73,9 @@ class FittedMixture(FittedModel):
     def at_prevalence(
         self, parameters: MixtureParameters, log_ratio: Float[np.ndarray, " label"]
     ) -> MixtureParameters:
-        """Parameters whose class probabilities are moved to other class shares."""
-        moved = at_prevalence(np.log(parameters.class_probabilities), log_ratio)
-        return replace(parameters, class_probabilities=np.exp(moved))
+        """Parameters with class probabilities ``pi_c exp(log_ratio_c)``, normalised."""
+        log_probabilities = at_prevalence(np.log(parameters.class_probabilities), log_ratio)
+        return replace(parameters, class_probabilities=np.exp(log_probabilities))
 
     @property
     def n_classes(self) -> int:
@@ -115,11 +115,11 @@ class FittedMixture(FittedModel):
         )
 
     def mapped(self, rows: Observations) -> Observations:
-        """Rows behind the maps, with what these do to their log densities."""
+        """Rows with their reals transformed, and the log Jacobian of the transform."""
         return rows if self.maps is None else self.maps.applied(rows)
 
     def standardise(self, rows: Observations) -> Observations:
-        """Rows behind the maps, in standard units, held within ``FARTHEST`` scales."""
+        """Transformed rows in standard units, clipped to ``FARTHEST`` scales."""
         rows = self.mapped(rows)
         with np.errstate(over="ignore"):
             real = self.hyperparameters.units.forward(rows.real)
@@ -128,15 +128,15 @@ class FittedMixture(FittedModel):
     def in_users_units(
         self, standard: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:
-        """Cells that a model made, from standard units and through the maps to the user's units."""
+        """Cells in the user's units from standard units, by the inverse transform."""
         mapped = self.units.backward(standard)
         return mapped if self.maps is None else self.maps.within_range(self.maps.backward(mapped))
 
     def component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """``log pi_c + log w_k + log p(x_o | k)`` in standard units; labels are not used."""
         log_joint = np.empty((rows.n_obs, self.specification.n_components))
-        for part, some in rows.in_blocks():
-            log_joint[part] = self._component_log_joint(some)
+        for block, block_rows in rows.in_blocks():
+            log_joint[block] = self._component_log_joint(block_rows)
         return log_joint
 
     def _component_log_joint(self, block: Observations) -> Float[np.ndarray, "obs component"]:
@@ -147,8 +147,8 @@ class FittedMixture(FittedModel):
     def responsibilities(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """``p(k | x_o)`` of every component; labels are not used."""
         shares = np.empty((rows.n_obs, self.specification.n_components))
-        for part, some in rows.in_blocks():
-            shares[part] = softmax(self._component_log_joint(some), axis=1)
+        for block, block_rows in rows.in_blocks():
+            shares[block] = softmax(self._component_log_joint(block_rows), axis=1)
         return shares
 
     def class_log_joint(
@@ -157,8 +157,8 @@ class FittedMixture(FittedModel):
         """``log pi_c + log p(x_o | c)`` in standard units; labels are not used."""
         slices = self.specification.class_slices
         log_joint = np.empty((rows.n_obs, len(slices)))
-        for part, some in rows.in_blocks():
-            log_joint[part] = class_log_joint(self._component_log_joint(some), slices)[0]
+        for block, block_rows in rows.in_blocks():
+            log_joint[block] = class_log_joint(self._component_log_joint(block_rows), slices)[0]
         return log_joint
 
     def log_unit(self, rows: Observations) -> Float[np.ndarray, " obs"]:
@@ -168,13 +168,13 @@ class FittedMixture(FittedModel):
     def log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """``log p(x_o)`` in the user's units."""
         log_density = np.empty(rows.n_obs)
-        for part, some in rows.in_blocks():
-            in_standard_units = np.logaddexp.reduce(self._component_log_joint(some), axis=1)
-            log_density[part] = in_standard_units + self.log_unit(some)
+        for block, block_rows in rows.in_blocks():
+            in_standard_units = np.logaddexp.reduce(self._component_log_joint(block_rows), axis=1)
+            log_density[block] = in_standard_units + self.log_unit(block_rows)
         return log_density
 
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
-        """Shares of the classes that predictions stand for.
+        """Class shares of the population that predictions refer to.
 
         Under the likelihood rows without a label teach the class probabilities, too: they
         are shared out as the M-step did. Other objectives bend these, and stand for the
@@ -190,14 +190,14 @@ class FittedMixture(FittedModel):
         return counts / counts.sum()
 
     def log_posterior(self, rows: Observations) -> MixtureOnRows:
-        """The log posterior, or the log Gibbs posterior of another objective."""
-        data_and_prior = self.standardise(rows), self.specification, self.hyperparameters
+        """Log posterior of the mixture, or log Gibbs posterior of another objective."""
+        standard, specification = self.standardise(rows), self.specification
         if self.objective.name == "likelihood":
-            return MixtureLogPosterior(*data_and_prior)
-        return HybridLogPosterior(*data_and_prior, self.objective)
+            return MixtureLogPosterior(standard, specification, self.hyperparameters)
+        return HybridLogPosterior(standard, specification, self.hyperparameters, self.objective)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
-        """The fitted point in the coordinates of its log posterior."""
+        """Unconstrained coordinates of the fitted point."""
         return log_posterior.pack(self.start)
 
     def mixture_at(
@@ -209,7 +209,7 @@ class FittedMixture(FittedModel):
     def predictor(
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> Predictor:
-        """Prepare rows for predictions at any coordinates: classes and density apart."""
+        """Predictor of new rows at any coordinates: class probabilities and density."""
         return log_posterior.predictor(self.standardise(rows))
 
     def declare(
@@ -218,14 +218,14 @@ class FittedMixture(FittedModel):
         axes: Axes,
         latent: Literal["marginal", "explicit"] = "marginal",
     ) -> pm.Model:
-        """The graph of the density, or of the classes and their objective."""
+        """PyMC graph of the density, or of the classes under the objective."""
         from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture
 
-        data_and_prior = rows, self.specification, self.hyperparameters
-        asked = axes.of_graph | {"latent": latent, "column_maps": self.maps}
-        if axes.classes is None:
-            return declare_mixture(*data_and_prior, **asked)
-        return declare_hybrid_mixture(*data_and_prior, **asked, objective=self.objective)
+        options = axes.of_graph | {"latent": latent, "column_maps": self.maps}
+        declare = declare_mixture
+        if axes.classes is not None:
+            declare = partial(declare_hybrid_mixture, objective=self.objective)
+        return declare(rows, self.specification, self.hyperparameters, **options)
 
     def description(self, rows: Observations, axes: Axes) -> Description:
         """Names along every dim of the graph, and the training rows."""
@@ -237,7 +237,7 @@ class FittedMixture(FittedModel):
         return Description(coords, observed_rows(rows), constant, self._scored(axes))
 
     def _scored(self, axes: Axes) -> str:
-        """Subject of the log likelihood: rows, rows with labels, labels, or an objective's own."""
+        """Name of the variable that the log likelihood is of, such as the labels."""
         if axes.classes is None:
             return names.OBSERVED
         alpha, beta, hinge = self.objective.coefficients
@@ -303,14 +303,14 @@ ROWS_PER_COMPONENT = 8
 
 @stored
 class Solver:
-    """How a mixture is fitted."""
+    """Settings of a mixture fit: restarts, iterations, tolerance and objective."""
 
     n_init: int
     max_iter: int
     tol: float
     """Smallest rise of the log posterior per unit of row weight that counts."""
     seed: int
-    """Of the restarts."""
+    """Seed of the restarts."""
     objective: Objective = LIKELIHOOD
     """Objective; any but the likelihood starts at the fit by EM."""
     steps: int | None = None
@@ -346,47 +346,48 @@ def fit_mixture_rows(
 ) -> tuple[FittedMixture, Fit]:
     """Map and standardise distinct weighted rows, in the user's units, and fit a mixture to them.
 
-    Rows that the caller does not hold are forgotten on the way, so that no copy of a large table
-    stands beside its standardised cells.
+    Rows that the caller does not hold are freed early, so that a large table is in memory once.
 
-    A start, in the units of the mapped columns, takes the place of restarts. All of it happens in
-    the canonical order of columns and classes: what is found does not depend on the order in
-    which they are given.
+    A start, in the units of the mapped columns, replaces restarts. The fit uses the canonical order
+    of columns and classes, so it does not depend on the user's order.
     """
     order = order_for(table.canonical_order(rows, specification.n_classes), specification)
-    structure, rows = specification.reordered(order), rows.reordered(order)
+    canonical = specification.reordered(order)
+    rows = rows.reordered(order)
     units = table.standardisation(rows.real, rows.weights)
     maps = None
     if column_maps == "power" and rows.real.shape[1]:
         maps = fit_power(units, rows.real, rows.weights)
         rows = maps.applied(rows)
         units = table.standardisation(rows.real, rows.weights)
-    marginals = table.marginals(rows.codes, structure.levels, rows.weights)
-    hyperparameters = prior.resolve(structure, units, marginals)
+    marginals = table.marginals(rows.codes, canonical.levels, rows.weights)
+    hyperparameters = prior.resolve(canonical, units, marginals)
+    standard_prior = hyperparameters.standardised()
     rows = replace(rows, real=units.forward(rows.real))
-    model = structure, hyperparameters.standardised()
     begin = None
     if start is not None:
         begin = reordered(start, order, specification).standardised(units)
     by_em = solver.objective.name == "likelihood"
     if by_em or begin is None:
         rng = np.random.default_rng(solver.seed)
-        begun = begin_fit(rows, *model, rng=rng, n_init=solver.n_init, start=begin)
+        initialised = initialise_fit(
+            rows, canonical, standard_prior, rng=rng, n_init=solver.n_init, start=begin
+        )
         if by_em:
             del rows  # EM has its own copy of them
-        fit = begun.climb(tol=solver.tol, max_iter=solver.max_iter)
+        fit = initialised.climb(tol=solver.tol, max_iter=solver.max_iter)
         begin = fit.parameters
     if not by_em:
         fit = climb_objective(
-            HybridLogPosterior(rows, *model, solver.objective),
-            MixturePoints(*model),
+            HybridLogPosterior(rows, canonical, standard_prior, solver.objective),
+            MixturePoints(canonical, standard_prior),
             begin,
             max_iter=solver.most_steps,
             tolerance=solver.tol * float(rows.weights.sum()),
         )
     unchanged = order.inverse.then(order)
     mixture = FittedMixture(
-        structure, hyperparameters, fit.parameters, unchanged, solver.objective, maps
+        canonical, hyperparameters, fit.parameters, unchanged, solver.objective, maps
     )
     mixture = mixture.reordered(order.inverse)
     return mixture, replace(fit, parameters=mixture.parameters)
@@ -395,7 +396,7 @@ def fit_mixture_rows(
 def fit_mixture_blocks(
     rows: Blocks[Observations],
     mixture: FittedMixture,
-    some: Observations,
+    sample: Observations,
     *,
     prior: MixturePrior,
     solver: Solver,
@@ -403,7 +404,7 @@ def fit_mixture_blocks(
     """Refit a mixture to weighted rows in the user's units by EM; the passes are counted.
 
     Structure, maps and start are those of the mixture; units and prior are those of all rows.
-    ``some`` of the rows are together as heavy as all.
+    ``sample`` has some of the rows, reweighted to the total weight of all.
     """
     rows = rows.map(mixture.mapped)
     form = mixture.specification
@@ -413,9 +414,14 @@ def fit_mixture_blocks(
     hyperparameters = prior.resolve(form, units, sums.marginals)
     standard = rows.map(partial(_standardised, units=units))
     expectation = BlockExpectation(standard, form)
-    starts, weight = [mixture.start.standardised(units)], float(some.weights.sum())
-    begun = BegunFit(form, hyperparameters.standardised(), expectation, starts, weight)
-    fit = begun.climb(tol=solver.tol, max_iter=solver.max_iter)
+    initialised = InitialisedFit(
+        specification=form,
+        hyperparameters=hyperparameters.standardised(),
+        expectation=expectation,
+        starts=[mixture.start.standardised(units)],
+        weight=float(sample.weights.sum()),
+    )
+    fit = initialised.climb(tol=solver.tol, max_iter=solver.max_iter)
     refitted = replace(mixture, hyperparameters=hyperparameters, parameters=fit.parameters)
     return refitted, fit, expectation.passes + 2  # to prepare the rows, and for their units
 

@@ -27,7 +27,7 @@ LOG_2PI = float(np.log(2 * np.pi))
 
 @dataclass(frozen=True)
 class FullComponents:
-    """Components with full covariances, and what all blocks of rows need of them."""
+    """Components with full covariances, and cached factors for all blocks of rows."""
 
     means: Float[np.ndarray, "component feature"]
     factors: Float[np.ndarray, "group feature feature"]
@@ -60,7 +60,10 @@ class FullComponents:
         observed: Bool[np.ndarray, "obs feature"],
         missing: Int[np.ndarray, "obs m"],
     ) -> CompleteMoments | MissingMoments:
-        """Evaluate rows, with a trailing 1, that miss as many cells, at the given places."""
+        """Moments of rows with a trailing 1 that lack the same number of cells.
+
+        ``missing`` are the columns of the missing cells.
+        """
         if missing.shape[1] == 0:
             return CompleteMoments.of(bordered, self)
         return MissingMoments.of(bordered[:, :-1], missing, self)
@@ -68,14 +71,14 @@ class FullComponents:
     def conditional(
         self, rows: Int[np.ndarray, " row"], real: Float[np.ndarray, "row feature"]
     ) -> Conditional:
-        """Conditional moments of rows, with these numbers, that miss the same number of cells."""
+        """Conditional moments ``p(x_m | x_o, k)`` of rows with the same number of missing cells."""
         hole, cells = np.isnan(real), np.nan_to_num(real)
-        places = np.nonzero(hole)[1].reshape(len(rows), -1)
-        moments = MissingMoments.of(cells, places, self)
+        missing = np.nonzero(hole)[1].reshape(len(rows), -1)
+        moments = MissingMoments.of(cells, missing, self)
         expected = np.where(hole[:, None, :], moments.deviations + self.means, cells[:, None, :])
         variances = np.zeros_like(expected)
         spread = np.einsum("nkii->nki", moments.covariances)
-        variances[np.arange(len(rows))[:, None], :, places] = np.moveaxis(spread, 1, 2)
+        variances[np.arange(len(rows))[:, None], :, missing] = np.moveaxis(spread, 1, 2)
         return Conditional(rows, expected, variances, moments.covariances)
 
 
@@ -99,7 +102,7 @@ class IndependentComponents:
     def conditional(
         self, rows: Int[np.ndarray, " row"], real: Float[np.ndarray, "row feature"]
     ) -> Conditional:
-        """Conditional moments of any rows: a missing cell has those of its component."""
+        """Conditional moments of rows; a missing cell has its component's mean and variance."""
         hole = np.isnan(real)[:, None, :]
         expected = np.where(hole, self.means, np.nan_to_num(real)[:, None, :])
         variances = np.broadcast_to(self.factors**-2.0, self.means.shape)
@@ -112,7 +115,7 @@ Components = FullComponents | IndependentComponents
 def components_at(
     means: Float[np.ndarray, "component feature"], factors: Float[np.ndarray, "group *entry"]
 ) -> Components:
-    """Components at a point, whose precision factors are held whole or by their diagonals."""
+    """Components with full or, for factors of two axes, diagonal covariances."""
     kind = IndependentComponents if factors.ndim == 2 else FullComponents
     return kind(means, factors)
 
@@ -134,18 +137,18 @@ def leave_one_out(
     roots = np.linalg.inv(factors)
     for g, covariance in enumerate(roots.swapaxes(1, 2) @ roots):
         inverse = np.linalg.inv(np.where(pairs, covariance, hole))
-        own = np.diagonal(inverse, axis1=1, axis2=2)
+        diagonal = np.diagonal(inverse, axis1=1, axis2=2)
         for k in np.flatnonzero(group == g):
-            precision[:, k] = own
-            shift[:, k] = np.einsum("nij,nj->ni", inverse, deviations[:, k]) / own
+            precision[:, k] = diagonal
+            shift[:, k] = np.einsum("nij,nj->ni", inverse, deviations[:, k]) / diagonal
     return shift, precision
 
 
 @dataclass(frozen=True)
 class CompleteMoments:
-    """Rows without missing cells under full covariances.
+    """Log densities and moments of complete rows under full covariances.
 
-    They carry a trailing 1: one product whitens and centres them, another gives both sums.
+    Rows have a trailing 1: one product whitens and centres them, another gives both sums.
     """
 
     log_density: Float[np.ndarray, "component obs"]
@@ -164,7 +167,7 @@ class CompleteMoments:
         return cls(log_density, bordered, whitened, components)
 
     def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
-        """Add the centred moments of rows of weights (component, obs), in place."""
+        """Add ``sum w (x - mu)`` and ``sum w (x - mu)(x - mu)'``; w is (component, obs)."""
         components = self.components
         k, d = components.means.shape
         weighted = (self.whitened * weights[:, None, :]).reshape(k * d, len(self.bordered))
@@ -178,16 +181,16 @@ class CompleteMoments:
 
 @dataclass(frozen=True)
 class MissingMoments:
-    """Rows that all miss the same number m of cells, under full covariances."""
+    """Log densities and moments of rows that lack m cells each, under full covariances."""
 
-    log_density: Float[np.ndarray, "component obs"]  # Of the observed cells.
+    log_density: Float[np.ndarray, "component obs"]  # log p(x_o | k), in nats.
     deviations: Float[np.ndarray, "obs component feature"]  # E[x - mu_k | x_o, k].
-    covariances: Float[np.ndarray, "obs group m m"]  # Of the missing cells given the others.
-    missing: Int[np.ndarray, "obs m"]  # Places of the missing cells.
+    covariances: Float[np.ndarray, "obs group m m"]  # Cov[x_m | x_o, k].
+    missing: Int[np.ndarray, "obs m"]  # Columns of the missing cells.
 
     @classmethod
     def of(cls, real: np.ndarray, missing: np.ndarray, components: FullComponents) -> Self:
-        """Evaluate rows; the values at their missing places are not used."""
+        """Moments of rows; the values of missing cells are not used."""
         n, m = missing.shape
         d = real.shape[1]
         precisions = components.precisions
@@ -209,7 +212,7 @@ class MissingMoments:
         return cls(log_density, deviations, covariances, missing)
 
     def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
-        """Add the centred moments of rows of weights (component, obs), in place."""
+        """Add ``sum w (x - mu)`` and ``sum w (x - mu)(x - mu)'``; w is (component, obs)."""
         weighted = self.deviations * weights.T[:, :, None]
         first += weighted.sum(axis=0)
         second += np.einsum("nki,nkj->kij", weighted, self.deviations, optimize=True)
@@ -221,9 +224,9 @@ class MissingMoments:
 
 @dataclass(frozen=True)
 class DiagonalMoments:
-    """Rows with any missing cells under diagonal covariances."""
+    """Log densities and moments of rows with any missing cells, under diagonal covariances."""
 
-    log_density: Float[np.ndarray, "component obs"]  # Of the observed cells.
+    log_density: Float[np.ndarray, "component obs"]  # log p(x_o | k), in nats.
     whitened: Float[np.ndarray, "component feature obs"]  # (x - mu) s, zero where missing.
     observed: Bool[np.ndarray, "obs feature"]
     factors: Float[np.ndarray, "component feature"]  # Square roots s of the precisions.
@@ -232,7 +235,7 @@ class DiagonalMoments:
     def of(
         cls, real: np.ndarray, observed: np.ndarray, means: np.ndarray, factors: np.ndarray
     ) -> Self:
-        """Evaluate rows; the values at their missing places are not used."""
+        """Moments of rows; the values of missing cells are not used."""
         whitened = (real.T - means[:, :, None]) * factors[:, :, None]
         whitened *= observed.T
         log_density = -0.5 * np.einsum("kdn,kdn->kn", whitened, whitened)
@@ -240,7 +243,7 @@ class DiagonalMoments:
         return cls(log_density, whitened, observed, factors)
 
     def add_to(self, first: np.ndarray, second: np.ndarray, weights: np.ndarray) -> None:
-        """Add the centred moments of rows of weights (component, obs), in place."""
+        """Add ``sum w (x - mu)`` and ``sum w (x - mu)(x - mu)'``; w is (component, obs)."""
         weighted = self.whitened * weights[:, None, :]
         first += weighted.sum(axis=2) / self.factors
         squares = np.einsum("kdn,kdn->kd", weighted, self.whitened)
@@ -256,7 +259,7 @@ class Conditional:
     means: Float[np.ndarray, "row component feature"]  # An observed cell is its own mean.
     variances: Float[np.ndarray, "row component feature"]  # Zero for an observed cell.
     covariances: Float[np.ndarray, "row group m m"] | None
-    """Of the missing cells, one a component or one for all; None if they are independent."""
+    """Covariance of the missing cells, by component or common; None if they are independent."""
 
     @cached_property
     def roots(self) -> Float[np.ndarray, "row component m m"] | None:
@@ -281,17 +284,17 @@ MOST_PRODUCTS: Final = 2**24
 def quadratic_forms(
     components: FullComponents,
 ) -> Float[np.ndarray, "component product"]:
-    """Coefficients of log densities, in nats, in the products of a row."""
+    """Coefficients w of ``log p(x | k) = w . phi``, in nats, phi the products of a row."""
     maps = components.maps
     form = -0.5 * (maps.swapaxes(1, 2) @ maps)
     # The constant goes with the product of the trailing 1 with itself.
     form[:, -1, -1] += components.log_determinants - 0.5 * components.means.shape[1] * LOG_2PI
-    places, factors = _upper_places(form.shape[1])
-    return form.reshape(len(form), -1).take(places, axis=1) * factors
+    indices, factors = _upper_indices(form.shape[1])
+    return form.reshape(len(form), -1).take(indices, axis=1) * factors
 
 
 def exact(forms: Float[np.ndarray, "component product"]) -> Bool[np.ndarray, " component"]:
-    """Components that the forms serve; others are so narrow or far out that sums cancel."""
+    """Mask of components whose forms are accurate; narrow or distant ones cancel digits."""
     return np.abs(forms).max(axis=1, initial=0.0) <= LARGEST_FORM
 
 
@@ -305,7 +308,7 @@ def products(
 
 @dataclass(frozen=True)
 class QuadraticMoments:
-    r"""Complete rows under full covariances that are neither narrow nor far out.
+    r"""Log densities and moments of complete rows, as quadratic forms of full covariances.
 
     With b = (x, 1) and the products :math:`\phi = (b_i b_j)_{i \le j}` of a row, a log
     density is linear and the statistics are sums of :math:`\phi`:
@@ -313,9 +316,9 @@ class QuadraticMoments:
     .. math:: \log N(x; \mu, \Sigma) = w \cdot \phi, \qquad
         \sum_n r_n b_n b_n' = \mathrm{unfold}(\textstyle\sum_n r_n \phi_n),
 
-    so that an E-step is two matrix products over products made once. Squares that are
-    summed before the mean is taken away cancel where a component is narrow or far out:
-    then :class:`CompleteMoments`, which centres first, is used.
+    so that an E-step is two matrix products over products computed once. Uncentred squares
+    cancel where a component is narrow or distant: then :class:`CompleteMoments`, which
+    centres first, is used.
     """
 
     log_density: Float[np.ndarray, "component obs"]
@@ -324,7 +327,7 @@ class QuadraticMoments:
     def sums(
         self, weights: Float[np.ndarray, "component obs"]
     ) -> Float[np.ndarray, "component product"]:
-        """``sum r b b'``, upper triangles, to be centred when all rows are in them."""
+        """``sum r b b'``, upper triangles, to be centred after the sum over all blocks."""
         return weights @ self.products.T
 
 
@@ -333,7 +336,7 @@ def centred_moments(
 ) -> tuple[Float[np.ndarray, "component feature"], Float[np.ndarray, "component feature feature"]]:
     """``sum r (x - mu)`` and ``sum r (x - mu)(x - mu)'`` from sums of products."""
     d = means.shape[1]
-    raw = sums.take(_unfolded_places(d + 1), axis=1)
+    raw = sums.take(_unfolded_indices(d + 1), axis=1)
     totals, counts = raw[:, :d, d], raw[:, d, d, None]
     first = totals - counts * means
     # S - mu s' - (s - n mu) mu'
@@ -350,16 +353,16 @@ def upper_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray,
 
 
 @cache
-def _unfolded_places(size: int) -> Int[np.ndarray, "row column"]:
-    """Place of every entry of a symmetric matrix in its upper triangle."""
-    places = np.empty((size, size), np.intp)
+def _unfolded_indices(size: int) -> Int[np.ndarray, "row column"]:
+    """Index of every entry of a symmetric matrix among the entries of the upper triangle."""
+    indices = np.empty((size, size), np.intp)
     rows, columns = upper_entries(size)
-    places[rows, columns] = places[columns, rows] = np.arange(rows.size)
-    return places
+    indices[rows, columns] = indices[columns, rows] = np.arange(rows.size)
+    return indices
 
 
 @cache
-def _upper_places(size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Places of the upper triangle in a flattened matrix, and how often each is in a product."""
+def _upper_indices(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Flat indices of the upper triangle, and the multiplicity of each in a quadratic form."""
     rows, columns = upper_entries(size)
     return rows * size + columns, np.where(rows == columns, 1.0, 2.0)

@@ -35,15 +35,15 @@ from bayesrbf.mixture.statistics import sum_by_class, sum_by_group
 
 
 def of_class(
-    parameters: MixtureParameters, part: slice, groups: Int[np.ndarray, " group"]
+    parameters: MixtureParameters, components: slice, groups: Int[np.ndarray, " group"]
 ) -> MixtureParameters:
-    """The components and covariance groups of one class as a mixture of one class."""
-    return replace(parameters.taken(part, groups), class_probabilities=np.ones(1))
+    """Components and covariance groups of one class, as a mixture of one class."""
+    return replace(parameters.taken(components, groups), class_probabilities=np.ones(1))
 
 
 @dataclass(frozen=True)
 class _Open:
-    """Rows whose labels allow the same several components.
+    """Rows with the same two or more admissible components.
 
     ``groups`` are the covariances of those components; ``expectation`` has the rows prepared for a
     mixture of those components alone.
@@ -57,12 +57,13 @@ class _Open:
     def draw(
         self, parameters: MixtureParameters, rng: np.random.Generator
     ) -> Int[np.ndarray, " row"]:
-        """Draw the component of every row, its missing cells summed out."""
-        part, mine = self.components, parameters
-        if part.stop - part.start < parameters.weights.size:
-            mine = of_class(parameters, part, self.groups)
-        responsibilities = log_sum_exp(self.expectation.component_log_joint(mine), axis=1)[1]
-        return part.start + draw_categories(responsibilities, rng)
+        """Draw the component of every row from ``p(k | x_o)``."""
+        components = self.components
+        point = parameters
+        if components.stop - components.start < parameters.weights.size:
+            point = of_class(parameters, components, self.groups)
+        responsibilities = log_sum_exp(self.expectation.component_log_joint(point), axis=1)[1]
+        return components.start + draw_categories(responsibilities, rng)
 
 
 class ComponentDraws:
@@ -76,19 +77,19 @@ class ComponentDraws:
         every = slice(0, specification.n_components)
         self._certain = np.zeros(observations.n_obs, dtype=np.intp)
         self._open: list[_Open] = []
-        for label, part in [*enumerate(specification.class_slices), (-1, every)]:
+        for label, components in [*enumerate(specification.class_slices), (-1, every)]:
             rows = np.flatnonzero(observations.labels == label)
-            self._certain[rows] = part.start
-            size = part.stop - part.start
+            self._certain[rows] = components.start
+            size = components.stop - components.start
             if size == 1 or not rows.size:
                 continue
-            classes = specification.component_class if part == every else (0,) * size
+            classes = specification.component_class if components == every else (0,) * size
             # Where the label is known, components of other classes have probability 0: they are
             # left out.
-            own = replace(specification, component_class=classes)
-            groups = np.unique(specification.covariance_group[part])
+            form = replace(specification, component_class=classes)
+            groups = np.unique(specification.covariance_group[components])
             hidden = observations.take(rows).unlabelled()
-            self._open.append(_Open(rows, part, groups, prepare(hidden, own)))
+            self._open.append(_Open(rows, components, groups, prepare(hidden, form)))
         self.certain = None if self._open else self._certain
 
     def draw(
@@ -96,8 +97,8 @@ class ComponentDraws:
     ) -> Int[np.ndarray, " obs"]:
         """Draw the component of every row given the parameters in standard units."""
         components = self._certain.copy()
-        for part in self._open:
-            components[part.rows] = part.draw(parameters, rng)
+        for block in self._open:
+            components[block.rows] = block.draw(parameters, rng)
         return components
 
 
@@ -117,10 +118,10 @@ class CellDraws:
         for m in np.unique(n_missing[n_missing > 0]):
             # Rows with as many holes have systems of one size, which are solved together.
             same = np.flatnonzero(n_missing == m)
-            for part in in_blocks(same.size, real.shape[1] ** 2):
-                rows = same[part]
-                places = np.nonzero(np.isnan(real[rows]))[1].reshape(rows.size, int(m))
-                self._blocks.append((rows, places))
+            for block in in_blocks(same.size, real.shape[1] ** 2):
+                rows = same[block]
+                missing = np.nonzero(np.isnan(real[rows]))[1].reshape(rows.size, int(m))
+                self._blocks.append((rows, missing))
         self.are_known = not self._blocks
 
     def draw(
@@ -139,21 +140,21 @@ class CellDraws:
         factors = parameters.precisions_cholesky[self._group]
         normal = FullComponents(parameters.means, factors)
         real = self._real.copy()
-        for rows, places in self._blocks:
-            mine = components[rows]
+        for rows, missing in self._blocks:
+            component = components[rows]
             noise = rng.standard_normal((rows.size, real.shape[1], 1))
             # A draw of the whole row is corrected to agree with the observed cells. Only the block
             # of the missing cells is solved; no conditional covariance is factored.
-            drawn = normal.means[mine] + (normal.back[mine] @ noise)[:, :, 0]
+            drawn = normal.means[component] + (normal.back[component] @ noise)[:, :, 0]
             lane = np.arange(rows.size)[:, None]
             deviation = real[rows] - drawn
-            # Only observed cells pull.
-            deviation[lane, places] = 0.0
-            precisions = normal.precisions[mine]
-            pull = (precisions @ deviation[:, :, None])[lane, places]
-            inner = precisions[lane[:, :, None], places[:, :, None], places[:, None, :]]
+            # Missing cells do not enter P_mo (x_o - y_o).
+            deviation[lane, missing] = 0.0
+            precisions = normal.precisions[component]
+            pull = (precisions @ deviation[:, :, None])[lane, missing]
+            inner = precisions[lane[:, :, None], missing[:, :, None], missing[:, None, :]]
             step = np.linalg.solve(inner, pull)[:, :, 0]
-            real[rows[:, None], places] = drawn[lane, places] - step
+            real[rows[:, None], missing] = drawn[lane, missing] - step
         return real
 
 
@@ -162,7 +163,7 @@ class CellDraws:
 # Given which component every row belongs to, with n its rows, :math:`\bar x` their mean and S
 # the scatter about it, the mean integrates out: the scatter becomes
 # :math:`S + \frac{n\kappa_0}{n + \kappa_0}(\bar x - m_0)(\bar x - m_0)'`, summed over the
-# components under one covariance, of which their shape makes a density of the
+# components under one covariance, from which the covariance shape derives a density of the
 # precision factors, and
 #
 # .. math::
@@ -175,7 +176,7 @@ class CellDraws:
 
 @dataclass(frozen=True)
 class Assigned:
-    """Statistics of rows whose components are known."""
+    """Sufficient statistics of rows with known components."""
 
     counts: Float[np.ndarray, " component"]
     # Real cells of every component; all its rows under full covariances.
@@ -195,7 +196,7 @@ def assigned(
     components: Int[np.ndarray, " row"],
     specification: MixtureSpecification,
 ) -> Assigned:
-    """Sum up rows whose components are known; under full covariances they must be complete."""
+    """Sufficient statistics of rows with known components, complete under full covariances."""
     member = components == np.arange(specification.n_components)[:, None]
     ones = member.astype(float)
     counts = ones.sum(axis=1)
@@ -208,15 +209,15 @@ def assigned(
         cells = np.repeat(counts[:, None], real.shape[1], axis=1)
         centres = (ones @ real) / np.maximum(cells, 1)
         deviations = real - centres[components]
-        parts = [deviations[rows] for rows in member]
-        scatter = np.stack([part.T @ part for part in parts])
+        by_component = [deviations[rows] for rows in member]
+        scatter = np.stack([block.T @ block for block in by_component])
     levels = laws_of(specification).levels.counts(codes, components)
     return Assigned(counts, cells, centres, scatter, levels)
 
 
 @dataclass(frozen=True)
 class Conjugate:
-    """A density of the declared prior's family: the prior, or the posterior of assigned rows."""
+    """Conjugate density of the parameters: the prior, or the posterior of assigned rows."""
 
     specification: MixtureSpecification
     precisions: ConjugatePrecisions
@@ -226,7 +227,7 @@ class Conjugate:
     weights: Float[np.ndarray, " component"]
     levels: tuple[Float[np.ndarray, "component _"], ...]
     centres: Float[np.ndarray, "component feature"]
-    # Rows behind the centres, those of the prior among them.
+    # Prior sample size of the centres: kappa_0 + n.
     strength: Float[np.ndarray, "component feature"]
 
     def draw(self, rng: np.random.Generator) -> MixtureParameters:
@@ -241,7 +242,7 @@ class Conjugate:
         )
 
     def _draw_weights(self, rng: np.random.Generator) -> np.ndarray:
-        """Weights of every component within its class."""
+        """Draw ``p(k | class)`` of every component."""
         specification = self.specification
         if specification.n_components == specification.n_classes:
             return np.ones(specification.n_components)
@@ -251,7 +252,7 @@ class Conjugate:
         return gammas / sums[np.asarray(specification.component_class)]
 
     def _draw_means(self, factors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Means of every component given the precision factors."""
+        """Draw the means given the precision factors."""
         law = laws_of(self.specification).reals
         noise = rng.standard_normal(self.centres.shape) / np.sqrt(self.strength)
         steps = law.matrices.spread(noise[:, None, :], law.by_component(factors))
@@ -261,7 +262,7 @@ class Conjugate:
 def posterior(
     rows: Assigned, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
 ) -> Conjugate:
-    """The posterior of the parameters given rows with components; the prior, given none."""
+    """Conjugate posterior of the parameters given assigned rows; the prior where there are none."""
     laws = laws_of(specification)
     law, matrices = laws.reals, laws.reals.matrices
     kappa, location = hyperparameters.mean_precision, hyperparameters.location
@@ -284,7 +285,7 @@ def posterior(
 
 
 def _dirichlet(concentration: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw simplices on the last axis."""
+    """Dirichlet draws; the last axis sums to 1."""
     draws = _gammas(concentration, rng)
     return draws / draws.sum(axis=-1, keepdims=True)
 
@@ -294,13 +295,13 @@ def _gammas(shapes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.maximum(rng.standard_gamma(shapes), np.finfo(float).tiny)
 
 
-# Reference points of jumps between modes, and the densities that stand around them.
+# Reference points of jumps between modes, and the conjugate densities around them.
 
 
 _SMOOTHING: Final = 2
-"""EM steps from a draw to its reference point, whose scatter must be that around it.
+"""EM steps from a draw to its reference point, which must stay near the draw.
 
-More steps would lead all points to the same few modes, and chains also stay between those.
+More steps would lead all points to the same few modes, and chains also stay between modes.
 """
 
 _STARTS: Final = 8  # Starts of EM in search of modes that no chain has seen.
@@ -308,13 +309,13 @@ _STARTS: Final = 8  # Starts of EM in search of modes that no chain has seen.
 _STEPS: Final = 20  # EM steps of each start.
 
 _TRUST: Final = 0.8
-"""Share of the known rows that stand behind a reference. Below 1, so that a reference is wider than
+"""Fraction of the expected counts given to a reference. Below 1, so that a proposal is wider than
 the posterior."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A point near a mode, in standard units, and how many rows are known to be behind it."""
+    """A point near a mode, in standard units, with effective counts of a conjugate density."""
 
     parameters: MixtureParameters
     counts: Float[np.ndarray, " component"]  # Rows of every component.
@@ -330,7 +331,7 @@ class Reference:
         specification: MixtureSpecification,
         hyperparameters: MixtureHyperparameters,
     ) -> Reference:
-        """Move a point by a few EM steps, and put a share of its expected rows behind it."""
+        """The point after a few EM steps, with ``share`` of the expected counts there."""
         step = problem_of(expectation, specification, hyperparameters).step
         for _ in range(_SMOOTHING):
             point = step(point).following
@@ -338,40 +339,42 @@ class Reference:
         categories = tuple(share * counts for counts in statistics.category_counts)
         return cls(point, share * statistics.counts, categories)
 
-    def of_class(self, part: slice, groups: np.ndarray) -> Reference:
-        """The part of one class: its components, and the covariances of their groups."""
+    def of_class(self, components: slice, groups: np.ndarray) -> Reference:
+        """The reference restricted to the components and covariance groups of one class."""
         return Reference(
-            of_class(self.parameters, part, groups),
-            self.counts[part],
-            tuple(counts[part] for counts in self.categories),
+            of_class(self.parameters, components, groups),
+            self.counts[components],
+            tuple(counts[components] for counts in self.categories),
         )
 
     def with_empty(
         self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
     ) -> Reference:
-        """A single component, and empty ones beside it up to the number that the specification has.
+        """The reference of one component, padded with empty components at the mode of their prior.
 
-        The empty ones are at the mode of their prior. The specification is that of the class as a
-        mixture of its own.
+        ``specification`` has the components of the class as a mixture of one class.
         """
         empty = _at_prior(hyperparameters, specification)
-        own = specification.group_sizes.size > 1
+        grouped = specification.group_sizes.size > 1
         factors = self.parameters.precisions_cholesky
         parameters = replace(
             empty,
             means=_with_first(self.parameters.means, empty.means),
-            precisions_cholesky=_with_first(factors, empty.precisions_cholesky) if own else factors,
+            precisions_cholesky=_with_first(factors, empty.precisions_cholesky)
+            if grouped
+            else factors,
         )
         counts = _with_first(self.counts, np.zeros(specification.n_components))
         categories = tuple(
-            _with_first(one, np.zeros((counts.size, one.shape[1]))) for one in self.categories
+            _with_first(levels, np.zeros((counts.size, levels.shape[1])))
+            for levels in self.categories
         )
         return Reference(parameters, counts, categories)
 
     def density(
         self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
     ) -> Conjugate:
-        """The conjugate density that has its mode at the point and as many rows behind it."""
+        """Conjugate density with its mode at the point and the prior sample size of the counts."""
         point, counts = self.parameters, self.counts
         laws = laws_of(specification)
         law = laws.reals
@@ -395,7 +398,7 @@ class Reference:
 
 
 def known_share(observations: Observations) -> float:
-    """Share of the rows behind a reference, from 0 to 1; smaller where cells are missing."""
+    """Fraction of the expected counts given to a reference: ``_TRUST`` times observed cells."""
     holes = np.isnan(observations.real).sum() + (observations.codes < 0).sum()
     cells = observations.real.size + observations.codes.size
     return _TRUST * (1.0 - float(holes) / max(1, cells))
@@ -406,7 +409,7 @@ def searched(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> list[MixtureParameters]:
-    """Where EM ends from starts of its own, the same at every call, in standard units."""
+    """Ends of EM from random starts under a fixed seed, in standard units."""
     rng = np.random.default_rng(0)
     step = problem_of(prepare(observations, specification), specification, hyperparameters).step
     found = []
@@ -424,7 +427,7 @@ def fewest_components(
     hyperparameters: MixtureHyperparameters,
     share: float,
 ) -> Reference:
-    """Fit one component a class, and count that share of its expected rows."""
+    """Reference with one component a class, fitted by EM, with ``share`` of its expected counts."""
     single = replace(specification, component_class=tuple(range(specification.n_classes)))
     expectation = prepare(observations, single)
     step = problem_of(expectation, single, hyperparameters).step
@@ -442,7 +445,7 @@ def _with_first(first: np.ndarray, rest: np.ndarray) -> np.ndarray:
 def _at_prior(
     hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
 ) -> MixtureParameters:
-    """The mode of the prior: where EM over one component a class may start."""
+    """Mode of the prior, a start of EM with one component a class."""
     n_classes, k = specification.n_classes, specification.n_components
     scales = np.tile(1 / hyperparameters.scale, (specification.group_sizes.size, 1))
     return MixtureParameters(
@@ -470,23 +473,22 @@ def _at_prior(
 
 
 MOST_COMPONENTS = 4
-"""Most components of a class for jumps: all their orders are summed over, 24 of them."""
+"""Maximum number of components of a class for jumps, whose density sums over all 24 orders."""
 
 
 class ModeProposal:
-    r"""A density over the components of one class that knows several modes of the posterior.
+    r"""Independence proposal for the components of one class: a mixture over posterior modes.
 
-    At each of M reference points the posterior is close to the conjugate one at a share of the
-    expected statistics there: the share that is known, because rows with missing cells or uncertain
-    components say less. The proposal is their mixture, and symmetric in the names of the
-    components:
+    At each of M reference points the posterior is approximated by the conjugate density of a
+    fraction of the expected statistics: rows with missing cells or uncertain components carry less
+    information. The proposal is the mixture of the M densities, symmetric in the components:
 
     .. math::
        q(\theta) = \frac{1}{K!}
            \sum_{m} w_m \sum_{\pi} q_m(\theta_{\pi(1)}, \dots, \theta_{\pi(K)}).
 
-    It can be drawn from and evaluated exactly, which is all that Metropolis and Hastings ask.
-    ``shares`` are the weights w, which sum to one.
+    Draws and densities are exact, as Metropolis-Hastings requires. ``shares`` are the weights w,
+    which sum to one.
     """
 
     def __init__(
@@ -498,15 +500,15 @@ class ModeProposal:
         self._shares = shares
         self._specification = references[0].specification
         self._matrices = laws_of(self._specification).reals.matrices
-        densities = [one.precisions for one in references]
+        densities = [reference.precisions for reference in references]
         self._precisions = type(densities[0]).stacked(densities)
         self._orders = np.array(
             list(itertools.permutations(range(self._specification.n_components)))
         )
-        self._centres = np.stack([one.centres for one in references])
-        self._strength = np.stack([one.strength for one in references])
-        self._weights = np.stack([one.weights for one in references])
-        columns = zip(*(one.levels for one in references), strict=True)
+        self._centres = np.stack([reference.centres for reference in references])
+        self._strength = np.stack([reference.strength for reference in references])
+        self._weights = np.stack([reference.weights for reference in references])
+        columns = zip(*(reference.levels for reference in references), strict=True)
         self._levels = [np.stack(column) for column in columns]
 
     def draw(self, rng: np.random.Generator) -> MixtureParameters:
@@ -514,8 +516,8 @@ class ModeProposal:
         chosen = int(draw_categories(self._shares[None], rng)[0])
         order = self._orders[rng.integers(len(self._orders))]
         point = self._references[chosen].draw(rng)
-        own = len(point.precisions_cholesky) == len(order)
-        return point.taken(order, order if own else slice(None))
+        grouped = len(point.precisions_cholesky) == len(order)
+        return point.taken(order, order if grouped else slice(None))
 
     def log_densities(self, *points: MixtureParameters) -> list[float]:
         """Log density of each point in the constrained variables of the graph, in nats."""
@@ -524,8 +526,8 @@ class ModeProposal:
         common = (common + np.log(self._shares))[:, None]
         if self._specification.n_features:
             pairs = pairs + self._means(points)
-            given = np.concatenate([one.precisions_cholesky for one in points])
-            factors = self._precisions.log_densities(given)
+            precision_factors = np.concatenate([point.precisions_cholesky for point in points])
+            factors = self._precisions.log_densities(precision_factors)
             if factors.shape == pairs.shape:
                 pairs = pairs + factors
             else:  # one covariance, whatever the order
@@ -539,23 +541,23 @@ class ModeProposal:
 
     def _dirichlets(
         self, points: Sequence[MixtureParameters]
-    ) -> Float[np.ndarray, "reference given component"]:
-        """Log densities of weights and levels, of each given as each reference component."""
-        given = np.concatenate([one.weights for one in points])
-        total = (self._weights - 1)[:, None, :] * np.log(given)[:, None]
+    ) -> Float[np.ndarray, "reference point component"]:
+        """Log densities of weights and levels: each component under each reference component."""
+        weights = np.concatenate([p.weights for p in points])
+        total = (self._weights - 1)[:, None, :] * np.log(weights)[:, None]
         for column, levels in enumerate(self._levels):
-            logs = np.log(np.concatenate([one.category_probabilities[column] for one in points]))
+            logs = np.log(np.concatenate([p.category_probabilities[column] for p in points]))
             total = total + np.einsum("mbl,al->mab", levels - 1, logs)
             total += (gammaln(levels.sum(axis=2)) - gammaln(levels).sum(axis=2))[:, None, :]
         return total
 
     def _means(
         self, points: Sequence[MixtureParameters]
-    ) -> Float[np.ndarray, "reference given component"]:
-        """Log densities of the means given the precision factors."""
+    ) -> Float[np.ndarray, "reference point component"]:
+        """Log densities of the means given the factors, under each reference component."""
         group = self._specification.covariance_group
-        factors = np.concatenate([one.precisions_cholesky[group] for one in points])
-        means = np.concatenate([one.means for one in points])
+        factors = np.concatenate([point.precisions_cholesky[group] for point in points])
+        means = np.concatenate([point.means for point in points])
         pull = means[:, None, :] - self._centres[:, None, :, :]
         whitened, diagonals = self._matrices.whiten(pull, factors), self._matrices.diagonal(factors)
         square = np.einsum("mabi,mbi->mab", whitened**2, self._strength)
@@ -566,26 +568,26 @@ class ModeProposal:
 MOST_REFERENCES: Final = 128
 """Most draws that are turned into reference points: each costs two EM steps."""
 
-_BATCHES: Final = 16  # Batches of draws whose means are compared.
+_BATCHES: Final = 16  # Batches of successive draws for the variance of a batch mean.
 
 
 def can_jump(specification: MixtureSpecification) -> bool:
-    """Whether a class can jump: several components, not too many, with covariances of its own."""
-    return any(_jumps(specification, part) for part in specification.class_slices)
+    """Whether some class has 2 to ``MOST_COMPONENTS`` components and covariances of its own."""
+    return any(_jumps(specification, components) for components in specification.class_slices)
 
 
-def _jumps(specification: MixtureSpecification, part: slice) -> bool:
+def _jumps(specification: MixtureSpecification, components: slice) -> bool:
     """Whether the components of one class can be proposed at once."""
     shared = specification.tied and specification.n_classes > 1
-    return not shared and 1 < part.stop - part.start <= MOST_COMPONENTS
+    return not shared and 1 < components.stop - components.start <= MOST_COMPONENTS
 
 
 def slowness_of(
     weights: Float[np.ndarray, "draw component"], specification: MixtureSpecification
 ) -> Float[np.ndarray, " label"]:
-    r"""Autocorrelation time of each class: how many draws are worth one independent draw.
+    r"""Autocorrelation time of each class, in draws per independent draw.
 
-    It is that of the largest weight w of the class, by batch means,
+    For the largest weight w of the class, by batch means,
     :math:`b \operatorname{Var}(\bar w_b) / \operatorname{Var}(w)` for batches of b successive
     draws; at least 1, and 1 for a class of one component.
     """
@@ -597,10 +599,10 @@ def slowness_of(
 
 
 class ModeJumps:
-    """Jumps of the classes of one table, in standard units.
+    """Independence Metropolis proposals of the components of one class, in standard units.
 
-    ``points`` are draws and points found otherwise. ``slowness`` (:func:`slowness_of`) says how
-    slowly the chains have moved so far: a class is offered jumps in proportion.
+    ``points`` are draws and ends of EM. A class is proposed in proportion to its autocorrelation
+    time ``slowness`` (:func:`slowness_of`).
     """
 
     def __init__(
@@ -615,25 +617,28 @@ class ModeJumps:
         self._hyperparameters = hyperparameters
         self._prior = DeclaredPrior(hyperparameters, specification)
         self._expectation = prepare(observations, specification)
-        model = (self._expectation, specification, hyperparameters)
         share = known_share(observations)
-        found = [Reference.near(point, share, *model) for point in points]
+        found = [
+            Reference.near(point, share, self._expectation, specification, hyperparameters)
+            for point in points
+        ]
         fewest = fewest_components(observations, specification, hyperparameters, share)
         self._proposals = [
-            (part, self._proposal(part, label, found, fewest))
-            for label, part in enumerate(specification.class_slices)
-            if _jumps(specification, part)
+            (components, self._proposal(components, label, found, fewest))
+            for label, components in enumerate(specification.class_slices)
+            if _jumps(specification, components)
         ]
-        offers = slowness[[_jumps(specification, part) for part in specification.class_slices]]
+        offers = slowness[[_jumps(specification, c) for c in specification.class_slices]]
         self._until = np.cumsum(offers / offers.sum())
 
     def jump(self, parameters: MixtureParameters, rng: np.random.Generator) -> MixtureParameters:
-        """Offer one class a jump: the new point if it is accepted, else the same point."""
+        """Metropolis-Hastings update of one class; the same point if the proposal is rejected."""
         offered = np.searchsorted(self._until[:-1], rng.random(), side="right")
-        part, proposal = self._proposals[int(offered)]
-        groups = np.unique(self._specification.covariance_group[part])
-        old, new = of_class(parameters, part, groups), proposal.draw(rng)
-        candidate = _with_class(parameters, new, part, groups)
+        components, proposal = self._proposals[int(offered)]
+        groups = np.unique(self._specification.covariance_group[components])
+        old = of_class(parameters, components, groups)
+        new = proposal.draw(rng)
+        candidate = _with_class(parameters, new, components, groups)
         before, after = proposal.log_densities(old, new)
         rise = self._log_posterior(candidate) - self._log_posterior(parameters)
         return candidate if np.log(rng.random()) < rise + before - after else parameters
@@ -644,31 +649,33 @@ class ModeJumps:
         return self._expectation.statistics(parameters).log_likelihood + prior
 
     def _proposal(
-        self, part: slice, label: int, found: list[Reference], fewest: Reference
+        self, components: slice, label: int, found: list[Reference], fewest: Reference
     ) -> ModeProposal:
-        """The proposal of one class."""
-        size, hyper = part.stop - part.start, self._hyperparameters
-        own = replace(self._specification, component_class=(0,) * size)
-        groups = np.unique(self._specification.covariance_group[part])
-        densities = [one.of_class(part, groups).density(own, hyper) for one in found]
+        """Mixture proposal of one class: half for the references, half for a single component."""
+        size, hyper = components.stop - components.start, self._hyperparameters
+        form = replace(self._specification, component_class=(0,) * size)
+        groups = np.unique(self._specification.covariance_group[components])
+        densities = [
+            reference.of_class(components, groups).density(form, hyper) for reference in found
+        ]
         lone = fewest.of_class(slice(label, label + 1), np.array([label]))
-        densities.append(lone.with_empty(own, hyper).density(own, hyper))
+        densities.append(lone.with_empty(form, hyper).density(form, hyper))
         # Half of the weight for what the draws may not have seen: a class of one component.
         weights = np.array([*np.full(len(found), 0.5 / max(1, len(found))), 0.5])
         return ModeProposal(densities, weights / weights.sum())
 
 
 def _with_class(
-    parameters: MixtureParameters, new: MixtureParameters, part: slice, groups: np.ndarray
+    parameters: MixtureParameters, new: MixtureParameters, components: slice, groups: np.ndarray
 ) -> MixtureParameters:
     """The mixture with the components of one class replaced."""
     return replace(
         parameters,
-        weights=_put(parameters.weights, part, new.weights),
-        means=_put(parameters.means, part, new.means),
+        weights=_put(parameters.weights, components, new.weights),
+        means=_put(parameters.means, components, new.means),
         precisions_cholesky=_put(parameters.precisions_cholesky, groups, new.precisions_cholesky),
         category_probabilities=tuple(
-            _put(values, part, replacement)
+            _put(values, components, replacement)
             for values, replacement in zip(
                 parameters.category_probabilities, new.category_probabilities, strict=True
             )
@@ -676,10 +683,10 @@ def _with_class(
     )
 
 
-def _put(values: np.ndarray, places: slice | np.ndarray, replacement: np.ndarray) -> np.ndarray:
+def _put(values: np.ndarray, index: slice | np.ndarray, replacement: np.ndarray) -> np.ndarray:
     """A copy with some entries replaced."""
     copied = values.copy()
-    copied[places] = replacement
+    copied[index] = replacement
     return copied
 
 
@@ -718,14 +725,14 @@ class MixtureSweep(MarkovKernel):
         self._components = ComponentDraws(rows, specification)
         self._cells = CellDraws(rows.real, specification)
         certain = self._components.certain if self._cells.are_known else None
-        self._posterior = None if certain is None else self._given(certain, rows.real)
+        self._posterior = None if certain is None else self._conditional(certain, rows.real)
 
     def sweep(
         self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
     ) -> Float[np.ndarray, " coordinate"]:
-        """Draw what is latent given theta, then theta given what is latent.
+        """Draw components and missing cells given theta, then theta given both.
 
-        The result is distributed as the posterior if theta was.
+        The posterior is invariant under the draw.
         """
         if self._posterior is not None:  # nothing is latent, and sweeps are independent
             return self._points.pack_standard(self._posterior.draw(rng))
@@ -738,42 +745,40 @@ class MixtureSweep(MarkovKernel):
         return self._points.pack_standard(self._augment(self._jumps.jump(parameters, rng), rng))
 
     def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> MixtureSweep:
-        """A sweep that has learnt where jumps may lead, from draws that are then thrown away.
-
-        It is this one where the structure allows no jumps.
-        """
+        """The sweep with jump proposals learnt from warm-up draws; itself if no class can jump."""
         if not can_jump(self._specification):
             return self
         points = [self._points.unpack_standard(theta) for theta in thetas]
-        slowness = slowness_of(np.stack([one.weights for one in points]), self._specification)
-        places = np.linspace(0, len(thetas) - 1, min(len(thetas), MOST_REFERENCES)).round()
-        references = [points[place] for place in places.astype(np.intp)] + self._searched
+        slowness = slowness_of(np.stack([point.weights for point in points]), self._specification)
+        positions = np.linspace(0, len(thetas) - 1, min(len(thetas), MOST_REFERENCES)).round()
+        references = [points[position] for position in positions.astype(np.intp)] + self._searched
         learnt = copy(self)  # with what was found
-        model = (self._weighted, self._specification, self._standard)
-        learnt._jumps = ModeJumps(*model, references, slowness)
+        learnt._jumps = ModeJumps(
+            self._weighted, self._specification, self._standard, references, slowness
+        )
         return learnt
 
     @cached_property
     def _searched(self) -> list[MixtureParameters]:
-        """Modes that the chains may not have seen."""
+        """Ends of EM, among them modes that no chain may have visited."""
         return searched(self._weighted, self._specification, self._standard)
 
     def _augment(
         self, parameters: MixtureParameters, rng: np.random.Generator
     ) -> MixtureParameters:
-        """Draw components and missing cells, then the parameters given these."""
+        """Draw components and missing cells, then the parameters given both."""
         components = self._components.draw(parameters, rng)
         real = self._cells.draw(parameters, components, rng)
-        return self._given(components, real).draw(rng)
+        return self._conditional(components, real).draw(rng)
 
-    def _given(self, components: np.ndarray, real: np.ndarray) -> Conjugate:
-        """The posterior of the parameters once nothing else is latent."""
+    def _conditional(self, components: np.ndarray, real: np.ndarray) -> Conjugate:
+        """Conjugate posterior of the parameters given components and complete rows."""
         statistics = assigned(real, self._codes, components, self._specification)
         return posterior(statistics, self._standard, self._specification)
 
 
 def _repeated(observations: Observations) -> Observations:
-    """Every row as often as its weight says; ValueError if that is no whole number."""
+    """Every row repeated by its weight; ValueError unless weights are whole numbers."""
     weights = observations.weights
     whole = np.round(weights)
     if not np.allclose(weights, whole):  # parts that were added up are whole but for rounding

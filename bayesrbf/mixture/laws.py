@@ -13,7 +13,7 @@ from bayesrbf.base import names
 from bayesrbf.base.arrays import draw_categories, one_hot, split_levels
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Order, Variable
-from bayesrbf.mixture.matrices import Diagonals, Held, Matrices, Vectors, lower_places
+from bayesrbf.mixture.matrices import Diagonals, Held, Matrices, Vectors, lower_indices
 from bayesrbf.mixture.real_columns import (
     ConjugatePrecisions,
     FullPrecisions,
@@ -33,11 +33,11 @@ from bayesrbf.mixture.statistics import (
     Values,
 )
 
-# Shapes of covariances. RealColumns says what a shape writes.
+# Shapes of covariances, subclasses of RealColumns.
 
 
 class FullCovariances(RealColumns):
-    r"""A whole matrix.
+    r"""Unrestricted covariance matrices.
 
     .. math::
        A_{ii} = \sqrt{d_i}, \quad d_i \sim \mathrm{Gamma}(\nu_0 / 2 + 1,\ 1/2), \quad
@@ -46,126 +46,126 @@ class FullCovariances(RealColumns):
 
     form = Matrices
 
-    def own_variables(self) -> tuple[Variable, ...]:
-        """The squares of the diagonal of A, and its strict lower part, if there is any."""
+    def shape_variables(self) -> tuple[Variable, ...]:
+        """``d_i = A_ii^2`` and, of two columns or more, ``A_ij`` below the diagonal."""
         d = self.n_features
         diagonal = Variable(names.PRECISION_DIAGONAL, (names.FEATURE,), (d,), "log")
         entries = (d * (d - 1) // 2,)
         lower = Variable(names.PRECISION_LOWER, (names.PRECISION_ENTRY,), entries, "identity")
         return (diagonal, lower) if d > 1 else (diagonal,)
 
-    def own_values(self, unit: Held) -> dict[str, np.ndarray]:
-        """Squares of the diagonal, and the entries below it."""
-        return self._parts(self.matrices.diagonal(unit) ** 2, unit)
+    def shape_values(self, unit: Held) -> dict[str, np.ndarray]:
+        """``A_ii^2``, and ``A_ij`` below the diagonal, by variable."""
+        return self._by_name(self.matrices.diagonal(unit) ** 2, unit)
 
     def unit_factors(self, values: Values) -> Float[np.ndarray, "*batch group d d"]:
-        """Roots on the diagonal, and the entries below it."""
+        """A with ``sqrt(d_i)`` on the diagonal and ``A_ij`` below it."""
         d, squares = self.n_features, values[names.PRECISION_DIAGONAL]
         unit = np.zeros((*squares.shape[:-1], d * d))
         unit[..., :: d + 1] = np.sqrt(squares)
         if d > 1:
-            unit[..., lower_places(d)] = values[names.PRECISION_LOWER]
+            unit[..., lower_indices(d)] = values[names.PRECISION_LOWER]
         return unit.reshape(*squares.shape, d)
 
-    def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
-        """In log d, and in the entries below the diagonal."""
+    def shape_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
+        """Gradient of the log posterior in ``log d_i`` and in ``A_ij``."""
         squares = values[names.PRECISION_DIAGONAL]
-        parts = self._parts(pull.by_log(squares), pull.by_entry)
+        gradients = self._by_name(pull.by_log(squares), pull.by_entry)
         if self.n_features > 1:
-            parts[names.PRECISION_LOWER] -= values[names.PRECISION_LOWER]
-        return parts
+            gradients[names.PRECISION_LOWER] -= values[names.PRECISION_LOWER]
+        return gradients
 
     def log_normaliser(self, freedom: float) -> float:
-        """Constant of D gamma variables a group."""
+        """Log normaliser of the D gamma densities of every group."""
         return self.n_groups * self.n_features * log_gamma_constant(freedom, 1)
 
     def conjugate(
         self, scales: Vectors, cells: Float[np.ndarray, "group d"], inner: Held
     ) -> ConjugatePrecisions:
-        """Law of whole factors."""
+        """Bartlett density of lower factors."""
         return FullPrecisions(scales, 1 + 0.5 * cells, inner)
 
-    def _parts(self, diagonal: Vectors, matrices: Held) -> dict[str, np.ndarray]:
-        """A diagonal and the entries below that of matrices, by the names of the variables."""
+    def _by_name(self, diagonal: Vectors, matrices: Held) -> dict[str, np.ndarray]:
+        """``diagonal`` and the strict lower entries of ``matrices``, by variable."""
         if self.n_features == 1:
             return {names.PRECISION_DIAGONAL: diagonal}
-        lower = matrices.reshape(len(matrices), -1).take(lower_places(self.n_features), axis=1)
+        lower = matrices.reshape(len(matrices), -1).take(lower_indices(self.n_features), axis=1)
         return {names.PRECISION_DIAGONAL: diagonal, names.PRECISION_LOWER: lower}
 
 
 class DiagonalCovariances(RealColumns):
-    r"""A variance for every column.
+    r"""Diagonal covariance matrices, one variance for every column.
 
     .. math:: A = \mathrm{diag}(\sqrt{d_i}), \quad d_i \sim \mathrm{Gamma}(\nu_0 / 2 + 1,\ 1/2)
     """
 
     form = Diagonals
 
-    def own_variables(self) -> tuple[Variable, ...]:
-        """The squares of A."""
+    def shape_variables(self) -> tuple[Variable, ...]:
+        """``d_i = A_ii^2`` of every column."""
         return (Variable(names.PRECISION_DIAGONAL, (names.FEATURE,), (self.n_features,), "log"),)
 
-    def own_values(self, unit: Held) -> dict[str, np.ndarray]:
-        """Squares."""
+    def shape_values(self, unit: Held) -> dict[str, np.ndarray]:
+        """``d_i = A_ii^2`` of every column."""
         return {names.PRECISION_DIAGONAL: unit**2}
 
     def unit_factors(self, values: Values) -> Float[np.ndarray, "*batch group d"]:
-        """Roots."""
+        """``A_ii = sqrt(d_i)``, the diagonal of A."""
         return np.sqrt(values[names.PRECISION_DIAGONAL])
 
-    def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
-        """In log d."""
+    def shape_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
+        """Gradient of the log posterior in ``log d_i``."""
         return {names.PRECISION_DIAGONAL: pull.by_log(values[names.PRECISION_DIAGONAL])}
 
     def log_normaliser(self, freedom: float) -> float:
-        """Constant of D gamma variables a group."""
+        """Log normaliser of the D gamma densities of every group."""
         return self.n_groups * self.n_features * log_gamma_constant(freedom, 1)
 
     def conjugate(
         self, scales: Vectors, cells: Float[np.ndarray, "group d"], inner: Held
     ) -> ConjugatePrecisions:
-        """A gamma law of every column."""
+        """Independent gamma densities of ``d_i``."""
         return GammaPrecisions(scales, 1 + 0.5 * cells, inner, self)
 
 
 class SphericalCovariances(RealColumns):
-    r"""One variance of all columns, in units of the columns' scales.
+    r"""Spherical covariance matrices, one variance in units of the scales of the columns.
 
     .. math:: A = \sqrt{a}\, I, \quad a \sim \mathrm{Gamma}(D \nu_0 / 2 + 1,\ D/2)
     """
 
     form = Diagonals
 
-    def own_variables(self) -> tuple[Variable, ...]:
-        """The number a."""
+    def shape_variables(self) -> tuple[Variable, ...]:
+        """The common precision a."""
         return (Variable(names.PRECISION_DIAGONAL, (), (), "log"),)
 
-    def own_values(self, unit: Held) -> dict[str, np.ndarray]:
-        """The square of any entry."""
+    def shape_values(self, unit: Held) -> dict[str, np.ndarray]:
+        """``a = A_ii^2``, the same for all i."""
         return {names.PRECISION_DIAGONAL: unit[:, 0] ** 2}
 
     def unit_factors(self, values: Values) -> Float[np.ndarray, "*batch group d"]:
-        """The root in every column."""
+        """``A_ii = sqrt(a)``, repeated for every column."""
         roots = np.sqrt(values[names.PRECISION_DIAGONAL])[..., None]
         return np.broadcast_to(roots, (*roots.shape[:-1], self.n_features))
 
-    def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
-        """In log a, which moves all columns."""
+    def shape_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
+        """Gradient of the log posterior in ``log a``: the sum over columns."""
         by_column = pull.by_log(values[names.PRECISION_DIAGONAL][:, None])
         return {names.PRECISION_DIAGONAL: by_column.sum(axis=1)}
 
     def log_normaliser(self, freedom: float) -> float:
-        """Constant of one gamma variable a group."""
+        """Log normaliser of the gamma density of a in every group."""
         return self.n_groups * log_gamma_constant(freedom, self.n_features)
 
     def nearest(self, covariances: Held, scale: Float[np.ndarray, " feature"]) -> Held:
-        """The mean variance, in units of the columns' scales."""
+        """Mean over columns of ``variance / scale^2``, times ``scale^2``."""
         return (covariances / scale**2).mean(axis=1, keepdims=True) * scale**2
 
     def conjugate(
         self, scales: Vectors, cells: Float[np.ndarray, "group d"], inner: Held
     ) -> ConjugatePrecisions:
-        """One gamma law: cells and squares of all columns add up."""
+        """Gamma density of a; cells and squares are summed over columns."""
         shapes = 1 + 0.5 * cells.sum(axis=1, keepdims=True)
         return GammaPrecisions(scales, shapes, inner.sum(axis=1, keepdims=True), self)
 
@@ -189,7 +189,7 @@ Levels = tuple[Float[np.ndarray, "component _"], ...]
 
 
 CATEGORY_SCALE = 0.7
-"""Length of one category's indicator beside reals of standard deviation 1."""
+"""Length of an indicator of a level, for k-means with reals of standard deviation 1."""
 
 
 class LevelColumns:
@@ -201,7 +201,7 @@ class LevelColumns:
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Level probabilities of every column."""
+        """A simplex of level probabilities for every column and component."""
         return tuple(
             Variable(
                 name,
@@ -213,19 +213,19 @@ class LevelColumns:
         )
 
     def by_name(self, by_column: tuple[np.ndarray, ...]) -> dict[str, np.ndarray]:
-        """Level probabilities, or what stands in their place, by the name of the variable."""
+        """Arrays of all columns, such as level probabilities, by the name of the variable."""
         return dict(zip(self.names, by_column, strict=True))
 
     def values(self, point: Point) -> dict[str, np.ndarray]:
-        """Values of the variables at a point."""
+        """Level probabilities of a point, by the name of the variable."""
         return self.by_name(point.category_probabilities)
 
-    def placed(self, point: Point, values: Values) -> Point:
-        """The point at given values of the variables."""
+    def with_values(self, point: Point, values: Values) -> Point:
+        """``point`` with level probabilities from the values of the variables."""
         return replace(point, category_probabilities=tuple(values[name] for name in self.names))
 
     def mode(self, counts: Levels, hyper: Hyper) -> Levels:
-        """The M-step, in proportion to n + alpha - 1."""
+        """M-step of the level probabilities, in proportion to ``n + alpha - 1``."""
         if not counts:
             return ()
         pseudo = np.concatenate(counts, axis=1)
@@ -240,8 +240,8 @@ class LevelColumns:
         sizes = np.asarray(self.levels)
         return sizes.cumsum() - sizes, np.repeat(np.arange(sizes.size), sizes)
 
-    def begun(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
-        """An M-step from memberships of rows."""
+    def initial(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
+        """``point`` with level probabilities from an M-step of the memberships."""
         counts = split_levels(memberships.T @ one_hot(rows.codes, self.levels), self.levels)
         return replace(point, category_probabilities=self.mode(counts, hyper))
 
@@ -250,17 +250,17 @@ class LevelColumns:
         return CATEGORY_SCALE * one_hot(rows.codes, self.levels)
 
     def reordered(self, point: Point, order: Order) -> Point:
-        """The point of the columns in another order."""
+        """``point`` with its categorical columns in another order."""
         levels = tuple(point.category_probabilities[j] for j in order.categories)
         return replace(point, category_probabilities=levels)
 
     def posterior(self, counts: Levels, hyper: Hyper) -> Levels:
-        """Dirichlet parameters of the conjugate posterior."""
+        """Dirichlet parameters ``n + alpha`` of the conjugate posterior."""
         priors = hyper.category_concentrations
         return tuple(n + alpha for n, alpha in zip(counts, priors, strict=True))
 
     def counts(self, codes: Int[np.ndarray, "row categorical"], components: Assignment) -> Levels:
-        """How often each component has each level, in rows whose components are known."""
+        """Counts of levels by component, for every column, in rows with known components."""
         return tuple(
             _counts(column, components, self.n_components, n_levels)
             for column, n_levels in zip(codes.T, self.levels, strict=True)
@@ -272,7 +272,7 @@ class LevelColumns:
         responsibilities: Float[np.ndarray, "row component"],
         parameters: Point,
     ) -> tuple[Float[np.ndarray, "row _"], ...]:
-        """Probabilities of every cell's levels; an observed cell has one at its level."""
+        """``p(level | x_o)`` of every cell, one array a column; 1 at an observed level."""
         results = []
         for column, theta in enumerate(parameters.category_probabilities):
             known = np.flatnonzero(codes[:, column] >= 0)
@@ -283,7 +283,7 @@ class LevelColumns:
         return tuple(results)
 
     def completed(self, rows: Rows, components: Assignment, point: Point, rng: Rng) -> Rows:
-        """Rows with their missing cells drawn given the components."""
+        """Rows whose missing categorical cells are drawn given their components."""
         codes = rows.codes.copy()
         for column, theta in enumerate(point.category_probabilities):
             hole = codes[:, column] < 0
@@ -294,10 +294,10 @@ class LevelColumns:
 def _counts(
     codes: np.ndarray, components: np.ndarray, k: int, n_levels: int
 ) -> Float[np.ndarray, "component level"]:
-    """How often each component has each level of a column."""
+    """Counts of the levels of one column by component; missing cells do not count."""
     known = codes >= 0
-    places = components[known] * n_levels + codes[known]
-    return np.bincount(places, minlength=k * n_levels).reshape(k, n_levels).astype(float)
+    indices = components[known] * n_levels + codes[known]
+    return np.bincount(indices, minlength=k * n_levels).reshape(k, n_levels).astype(float)
 
 
 # The laws of all columns of a mixture.
@@ -340,7 +340,7 @@ class Laws:
 
 
 def order_for(order: Order, specification: MixtureSpecification) -> Order:
-    """An order of columns, those of numbers as given where the shape of covariances needs that."""
+    """``order``, but real columns unpermuted where the covariance shape depends on their order."""
     if not SHAPES[specification.shape].depends_on_order:
         return order
     return replace(order, features=np.arange(order.features.size))
@@ -348,5 +348,5 @@ def order_for(order: Order, specification: MixtureSpecification) -> Order:
 
 @cache
 def laws_of(specification: MixtureSpecification) -> Laws:
-    """The laws of a mixture's columns, made once."""
+    """Laws of the real and categorical columns of a specification (cached)."""
     return Laws(SHAPES[specification.shape](specification), LevelColumns(specification))

@@ -1,4 +1,4 @@
-r"""How maps of real columns towards a normal shape are learnt; a missing cell stays missing.
+r"""Transforms of real columns towards normality, and their fits; a missing cell stays missing.
 
 **Half rank.** The mean of a column in standard units (held within 4) and of its normal scores
 :math:`\Phi^{-1}(\text{mid-rank} / n)`, restandardised: outliers come near, and yet far cells
@@ -26,37 +26,37 @@ from bayesrbf.base.records import Requirements, ascending, stored, within
 from bayesrbf.base.rows import Observations, Standardisation
 
 FARTHEST = 4.0
-"""Half ranks: bound of cells in standard units."""
+"""Half ranks: cells are clipped to this many standard units."""
 LAMBDAS = (-4.0, 6.0)
 """Yeo-Johnson: range of the powers; 1 is no change."""
-GOLDEN = (np.sqrt(5) - 1) / 2
+GOLDEN = (np.sqrt(5) - 1) / 2  # Each section reuses one of the two probes of the last.
 STEPS = 25
 """Golden sections of the search, which give powers within 1e-4."""
 PRIOR_PRECISION = 4.0
-"""Yeo-Johnson: of the prior of a power."""
+"""Yeo-Johnson: precision of the normal prior of a power, with mean 1, no change."""
 LEAST_SPREAD = 1e-12
-"""Spread, variance or weight of a column below which it has none."""
+"""Standard deviations, variances and weights of a column below this are treated as zero."""
 
 
 @stored
 class HalfRankMaps:
-    """The half-rank map of every real column."""
+    """Half-rank map of every real column: the mean of standardised cell and normal score."""
 
     units: Standardisation
     knots: Float[np.ndarray, " knot"]
     """Distinct training cells of one column after the other, ascending, in standard units."""
     scores: Float[np.ndarray, " knot"]
-    """Their standardised normal scores."""
+    """Standardised normal scores of the knots."""
     n_knots: Int[np.ndarray, " feature"]
-    """How many each column has."""
+    """Number of knots of each column."""
 
     @property
     def columns(self) -> list[tuple[Float[np.ndarray, " _"], Float[np.ndarray, " _"]]]:
         """Knots and scores of every column."""
         knots, scores = (
-            np.split(one, np.cumsum(self.n_knots)) for one in (self.knots, self.scores)
+            np.split(values, np.cumsum(self.n_knots)) for values in (self.knots, self.scores)
         )
-        # Behind the last column there is an empty part.
+        # np.split adds an empty array behind the last column.
         return list(zip(knots[:-1], scores[:-1], strict=True))
 
     @property
@@ -69,7 +69,7 @@ class HalfRankMaps:
         )
 
     def forward(self, real: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
-        """Map cells in the user's units."""
+        """Half the clipped standardised cell plus half its normal score."""
         standard = self.units.forward(real)
         result = 0.5 * np.clip(standard, -FARTHEST, FARTHEST)
         for column, (knots, scores) in enumerate(self.columns):
@@ -95,27 +95,27 @@ def fit_half_rank(
     real: Float[np.ndarray, "row feature"],
     weights: Float[np.ndarray, " row"],
 ) -> HalfRankMaps:
-    """Learn the normal scores of every column; a column without a cell is mapped by value alone."""
+    """Half-rank maps of all columns; the normal scores of a column without cells are 0."""
     return _joined(units, [_normal_scores(column, weights) for column in units.forward(real).T])
 
 
 def _joined(units: Standardisation, columns: list[tuple[np.ndarray, np.ndarray]]) -> HalfRankMaps:
-    """Maps of columns of which each has its knots and scores.
+    """Half-rank maps from (knots, scores) of every column.
 
     One array holds all: a file may have 10,000 arrays, and a table thousands of columns.
     """
     knots, scores = ([pair[of] for pair in columns] for of in (0, 1))
-    sizes = np.array([one.size for one in knots], dtype=np.int64)
+    sizes = np.array([values.size for values in knots], dtype=np.int64)
     return HalfRankMaps(units, np.hstack([[], *knots]), np.hstack([[], *scores]), sizes)
 
 
 def _normal_scores(column: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct cells and their standardised normal scores; ties share a mid-rank."""
+    """Distinct cells of a column and their standardised normal scores, ties at their mid-rank."""
     known = ~np.isnan(column)
     if not known.any():
         return np.zeros(1), np.zeros(1)
-    knots, place = np.unique(column[known], return_inverse=True)
-    mass = np.bincount(place, weights[known])
+    knots, positions = np.unique(column[known], return_inverse=True)
+    mass = np.bincount(positions, weights[known])
     shares = mass / mass.sum()
     # Mid-ranks keep clear of 0 and 1, where the normal quantile is infinite.
     scores = ndtri(np.cumsum(shares) - 0.5 * shares)
@@ -129,9 +129,9 @@ def fit_power(
     real: Float[np.ndarray, "row feature"],
     weights: Float[np.ndarray, " row"],
 ) -> PowerMaps:
-    """Find the power of every column, the mode of its posterior under a normal law of the column.
+    """Yeo-Johnson power of every column, at its posterior mode under a normal law of the column.
 
-    A column without two different cells is left alone.
+    A column without two different cells has power 1.
     """
     standard = units.forward(real)
     known = ~np.isnan(standard) & (weights[:, None] > 0)
@@ -167,7 +167,7 @@ def _variance(values: np.ndarray, shares: np.ndarray) -> Float[np.ndarray, " fea
 def _golden_section(
     loss: Callable[[np.ndarray], np.ndarray], n_columns: int
 ) -> Float[np.ndarray, " feature"]:
-    """Minimise a function of each column's own power, all columns in step."""
+    """Powers that minimise ``loss``, separately for each column, by golden section."""
     low, high = (np.full(n_columns, bound) for bound in LAMBDAS)
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, at_right = loss(left), loss(right)
@@ -175,12 +175,12 @@ def _golden_section(
         lower = at_left < at_right
         low, high = np.where(lower, low, left), np.where(lower, right, high)
         # The golden ratio puts one of the old probes where a new one is due: one evaluation a step.
-        kept, at_kept = np.where(lower, left, right), np.where(lower, at_left, at_right)
+        old_probe, at_old_probe = np.where(lower, left, right), np.where(lower, at_left, at_right)
         probe = np.where(lower, high - GOLDEN * (high - low), low + GOLDEN * (high - low))
         at_probe = loss(probe)
-        left, right = np.where(lower, probe, kept), np.where(lower, kept, probe)
+        left, right = np.where(lower, probe, old_probe), np.where(lower, old_probe, probe)
         at_left, at_right = (
-            np.where(lower, at_probe, at_kept),
-            np.where(lower, at_kept, at_probe),
+            np.where(lower, at_probe, at_old_probe),
+            np.where(lower, at_old_probe, at_probe),
         )
     return 0.5 * (low + high)

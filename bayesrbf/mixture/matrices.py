@@ -19,14 +19,14 @@ Held = Float[np.ndarray, "matrix *entry"]
 
 @cache
 def lower_entries(size: int) -> tuple[Int[np.ndarray, " entry"], Int[np.ndarray, " entry"]]:
-    """Rows and columns of the entries below the diagonal."""
+    """Row and column indices of the entries below the diagonal."""
     rows, columns = np.tril_indices(size, -1)
     return rows, columns
 
 
 @cache
-def lower_places(size: int) -> Int[np.ndarray, " entry"]:
-    """Places of these entries in the flattened matrix."""
+def lower_indices(size: int) -> Int[np.ndarray, " entry"]:
+    """Indices of the entries below the diagonal in the flattened matrix."""
     rows, columns = lower_entries(size)
     return rows * size + columns
 
@@ -43,15 +43,15 @@ class Matrices:
         return self.size, self.size
 
     def of_diagonal(self, diagonal: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*held"]:
-        """Diagonal matrices."""
+        """Matrices with the given diagonals, in the stored form."""
         return diagonal[..., None] * np.eye(self.size)
 
     def diagonal(self, matrices: Held) -> Vectors:
-        """Diagonals."""
+        """Diagonals of the matrices, (matrix, d)."""
         return matrices.diagonal(0, 1, 2)
 
     def add_to_diagonal(self, matrices: Held, values: Vectors | float) -> None:
-        """Add to the diagonals, in place."""
+        """Add ``values`` to the diagonals, in place."""
         diagonal = np.einsum("gii->gi", matrices)  # a view
         diagonal += values
 
@@ -64,7 +64,7 @@ class Matrices:
         return (factor * vectors)[:, :, None] * vectors[:, None, :]
 
     def product(self, left: Held, right: Held) -> Held:
-        """Matrix products."""
+        """``A B`` of every pair of matrices."""
         return left @ right
 
     def scaled(self, matrices: Held, scales: Vectors) -> Held:
@@ -112,7 +112,7 @@ class Matrices:
 
 
 class Diagonals(Matrices):
-    """The same algebra of diagonal matrices, held by their diagonals."""
+    """Algebra of diagonal matrices, stored by their diagonals."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -120,15 +120,15 @@ class Diagonals(Matrices):
         return (self.size,)
 
     def of_diagonal(self, diagonal: Float[np.ndarray, "*batch d"]) -> Float[np.ndarray, "*held"]:
-        """Diagonal matrices."""
+        """Matrices with the given diagonals, in the stored form."""
         return diagonal
 
     def diagonal(self, matrices: Held) -> Vectors:
-        """Diagonals."""
+        """Diagonals of the matrices, (matrix, d)."""
         return matrices
 
     def add_to_diagonal(self, matrices: Held, values: Vectors | float) -> None:
-        """Add to the diagonals, in place."""
+        """Add ``values`` to the diagonals, in place."""
         matrices += values
 
     def whole(self, matrices: Float[np.ndarray, "*held"]) -> Float[np.ndarray, "*batch d d"]:
@@ -140,7 +140,7 @@ class Diagonals(Matrices):
         return factor * vectors**2
 
     def product(self, left: Held, right: Held) -> Held:
-        """Matrix products."""
+        """``A B`` of every pair of matrices."""
         return left * right
 
     def scaled(self, matrices: Held, scales: Vectors) -> Held:
@@ -196,7 +196,7 @@ def precision_factor(
         traces = np.einsum("gii->g", covariances) * np.einsum("gij,gij->g", factors, factors)
         if (traces <= 1 / SMALLEST_EIGENVALUE).all():
             return factors
-        # So does that of their Frobenius norms, more narrowly.
+        # The product of their Frobenius norms is a tighter bound.
         conditions = _norms(covariances) * _norms(factors @ factors.swapaxes(1, 2))
         weak = ~(conditions <= 1 / SMALLEST_EIGENVALUE)
     except np.linalg.LinAlgError:
@@ -238,5 +238,5 @@ def _floored(covariances: np.ndarray) -> np.ndarray:
 
 
 def _norms(matrices: np.ndarray) -> np.ndarray:
-    """Frobenius norms."""
+    """Frobenius norm of every matrix."""
     return np.sqrt(np.einsum("gij,gij->g", matrices, matrices))

@@ -37,10 +37,10 @@ def responsibilities(
 
 
 class ConditionalCells(NamedTuple):
-    """Distributions of the cells of rows given their observed cells, in standard units."""
+    """Moments or level probabilities of ``p(x_j | x_o)`` of every cell, in standard units."""
 
     mean: Float[np.ndarray, "obs feature"]
-    """Means of the real cells; an observed cell is its own, of variance zero."""
+    """Means of the real cells: the cell itself where observed, with variance zero."""
     variance: Float[np.ndarray, "obs feature"]
     probabilities: tuple[Float[np.ndarray, "obs _"], ...]
     """Level probabilities, one array a categorical column; one at the level of an observed cell."""
@@ -51,7 +51,7 @@ def conditional_cells(
     parameters: MixtureParameters,
     specification: MixtureSpecification,
 ) -> ConditionalCells:
-    """Distribution of every cell given the observed cells of its row."""
+    """Moments and level probabilities of every cell given the observed cells of its row."""
     weights = responsibilities(observations, parameters, specification)
     mean = np.empty_like(observations.real)
     variance = np.empty_like(observations.real)
@@ -73,7 +73,7 @@ def conditional_cells(
 # .. math:: \int g(x) \, p(x_m | x_o) \, dx_m
 #
 # for a g of complete rows is a mean over quasi-random draws, the same for every row: what a
-# row is told does not depend on the rows beside it.
+# row's completions do not depend on other rows.
 
 
 def with_holes(observations: Observations) -> Bool[np.ndarray, " obs"]:
@@ -96,7 +96,7 @@ def complete(
     replicate: int = 0,
     order: Order | None = None,
 ) -> tuple[Observations, Int[np.ndarray, " row"]]:
-    """Every row as itself if it is whole, else as its completions, and the first one of each.
+    """Complete rows, rows with missing cells as ``draws`` completions, and each row's first index.
 
     Rows and point are in standard units; labels are not used but kept, as weights are. ``draws``
     is a power of two, ``replicate`` says which of the independent sets of draws, and ``order`` in
@@ -114,8 +114,8 @@ def complete(
         real, codes = _drawn(rows, parameters, specification, draws, replicate)
         if order is not None:
             real, codes = real[:, order.inverse.features], codes[:, order.inverse.categories]
-        places = np.repeat(holes, sizes)
-        result.real[places], result.codes[places] = real, codes
+        completed = np.repeat(holes, sizes)
+        result.real[completed], result.codes[completed] = real, codes
     return result, starts
 
 
@@ -126,7 +126,7 @@ def _drawn(
     draws: int,
     replicate: int,
 ) -> tuple[Float[np.ndarray, "point feature"], Int[np.ndarray, "point categorical"]]:
-    """Completions of rows in standard units, those of one row side by side."""
+    """``draws`` completions of every row in standard units, row after row."""
     d, n_categorical = specification.n_features, len(specification.levels)
     uniform = uniforms(draws, 1 + n_categorical + d, replicate)
     noise = normals(draws, 1 + n_categorical + d, replicate)[:, 1 + n_categorical :]
@@ -146,7 +146,7 @@ def _drawn(
 def _invert(
     weights: Float[np.ndarray, "row component"], uniform: Float[np.ndarray, " draw"]
 ) -> Int[np.ndarray, "row draw"]:
-    """The component that every uniform number falls on, row by row."""
+    """Components of every row by inversion of ``weights`` at the uniform numbers."""
     edges = weights.cumsum(axis=1)
     chosen = (edges[:, None, :] <= uniform[:, None]).sum(axis=-1)
     return np.minimum(chosen, weights.shape[1] - 1)
@@ -156,10 +156,10 @@ def _invert(
 #
 # .. math:: I(a; b) = E \log \frac{p(a, b)}{p(a) \, p(b)}
 #
-# Of two categorical columns it is a sum over levels. Where a column is real, the mean is taken over
-# points that fill the normal law of every component evenly, each component with its weight. The
-# class is a categorical column of which every component has one level. Mutual information stays the
-# same under monotone maps of a column: units and maps do not matter.
+# For two categorical columns it is a sum over levels. Where a column is real, the expectation is a
+# weighted mean over quasi-random points of every component. The class is a categorical column with
+# one level for each component. Mutual information is invariant under monotone transforms of a
+# column, so units and transforms do not matter.
 
 
 POINTS: Final = 1024
@@ -191,14 +191,14 @@ def mutual_information(
     categories = np.r_[np.zeros(int(several), int), reals.size + np.arange(several, len(levels))]
     found = np.full((reals.size + len(levels),) * 2, np.nan)
     steps = normals(n_points, 2).T
-    for i, place in enumerate(reals):
+    for i, position in enumerate(reals):
         column = _real_column(weights, parameters.means[:, i], covariances[:, i, i], steps[0])
         for j in range(i):
-            found[place, reals[j]] = _of_reals(
+            found[position, reals[j]] = _of_reals(
                 column, parameters.means[:, j], covariances[:, j, j], covariances[:, i, j], steps[1]
             )
         for other, theta in zip(categories, levels, strict=True):
-            found[place, other] = _of_real_and_levels(column, theta)
+            found[position, other] = _of_real_and_levels(column, theta)
     for i, theta in enumerate(levels):
         for j in range(i):
             found[categories[i], categories[j]] = _of_levels(weights, theta, levels[j])
@@ -208,17 +208,17 @@ def mutual_information(
 
 @dataclass(frozen=True)
 class _RealColumn:
-    """Points of a real column, and what every component says of them."""
+    """Integration points of a real column, and ``log w_m N(x; m)`` of every component there."""
 
     weights: Float[np.ndarray, " component"]
     means: Float[np.ndarray, " component"]
     variances: Float[np.ndarray, " component"]
     points: Float[np.ndarray, "component point"]
     log_joint: Float[np.ndarray, "component point component"]
-    """Of points of one component and the other, ``log w_m + log N(x; m)``."""
+    """``log w_m + log N(x; m)`` of component m at the points of every component."""
 
     def mean(self, values: Float[np.ndarray, "component point"]) -> float:
-        """Mean under the mixture."""
+        """Expectation under the mixture of values at the points."""
         return float(self.weights @ values.mean(axis=1))
 
 
@@ -228,7 +228,7 @@ def _real_column(
     variances: Float[np.ndarray, " component"],
     steps: Float[np.ndarray, " point"],
 ) -> _RealColumn:
-    """Points of every component, a standard normal number each."""
+    """Integration points ``mu_k + sigma_k z`` of every component, z from ``steps``."""
     points = means[:, None] + np.sqrt(variances)[:, None] * steps
     with np.errstate(divide="ignore"):
         log_joint = np.log(weights) + _log_normal(points[..., None], means, variances)
@@ -247,13 +247,16 @@ def _of_reals(
     covariances: Float[np.ndarray, " component"],
     steps: Float[np.ndarray, " point"],
 ) -> float:
-    """Two real columns: points of the second are drawn given those of the first."""
+    """Mutual information of two real columns, in nats.
+
+    Points of the second column are drawn given the points of the first.
+    """
     slopes = covariances / first.variances
     rest = variances - slopes * covariances
     centres = means + slopes * (first.points[..., None] - first.means)
     # Points of a component are continued by its own regression.
-    own = np.einsum("knk->kn", centres)
-    points = (own + np.sqrt(rest)[:, None] * steps)[..., None]
+    conditional_means = np.einsum("knk->kn", centres)
+    points = (conditional_means + np.sqrt(rest)[:, None] * steps)[..., None]
     log_pair, _ = log_sum_exp(first.log_joint + _log_normal(points, centres, rest), axis=2)
     log_first, _ = log_sum_exp(first.log_joint, axis=2)
     with np.errstate(divide="ignore"):
@@ -263,7 +266,7 @@ def _of_reals(
 
 
 def _of_real_and_levels(column: _RealColumn, theta: Float[np.ndarray, "component level"]) -> float:
-    """A real and a categorical column: how far the levels given the real are from their shares."""
+    """Mutual information of a real and a categorical column, ``E KL(p(c | x), p(c))``, in nats."""
     _, responsibilities = log_sum_exp(column.log_joint, axis=2)
     return column.mean(rel_entr(responsibilities @ theta, column.weights @ theta).sum(axis=2))
 
@@ -273,12 +276,12 @@ def _of_levels(
     theta: Float[np.ndarray, "component level"],
     other: Float[np.ndarray, "component other"],
 ) -> float:
-    """Two categorical columns, exactly."""
+    """Mutual information of two categorical columns, exact, in nats."""
     joint = np.einsum("k,ki,kj->ij", weights, theta, other)
     return float(rel_entr(joint, np.outer(joint.sum(axis=1), joint.sum(axis=0))).sum())
 
 
-# Draws from a mixture: whole rows, and the missing cells of given ones.
+# Draws from a mixture: whole rows, and the missing cells of rows.
 
 
 def conditional_draws(
@@ -288,18 +291,19 @@ def conditional_draws(
     rng: np.random.Generator,
     draws: int = 1,
 ) -> list[Observations]:
-    """Draw the missing cells of every row jointly, given its observed cells, some times.
+    """``draws`` tables whose missing cells are drawn jointly given the observed cells of the row.
 
     Rows and point are in standard units; labels are not used.
     """
     weights = responsibilities(observations, parameters, specification)
-    laws, tables = laws_of(specification), []
+    laws = laws_of(specification)
+    tables = []
     components = np.empty((draws, observations.n_obs), dtype=np.intp)
     noise = np.empty((draws, *observations.real.shape))
-    for own, normal in zip(components, noise, strict=True):
-        own[:] = draw_categories(weights, rng)
+    for assignment, normal in zip(components, noise, strict=True):
+        assignment[:] = draw_categories(weights, rng)
         rng.standard_normal(out=normal)
-        tables.append(laws.levels.completed(observations, own, parameters, rng))
+        tables.append(laws.levels.completed(observations, assignment, parameters, rng))
     real = laws.reals.drawn(observations.real, components, parameters, noise)
     return [replace(table, real=cells) for table, cells in zip(tables, real, strict=True)]
 

@@ -37,8 +37,8 @@ from bayesrbf.mixture.statistics import Statistics
 # (:class:`bayesrbf.base.priors.Objective`). For ``objective="likelihood"`` it is the
 # log posterior itself.
 #
-# The objectives differ in nothing but :math:`G_{nc} = \partial J / \partial \log p(x_n, c)`;
-# what carries G on to the parameters is shared.
+# The objectives differ only in :math:`G_{nc} = \partial J / \partial \log p(x_n, c)`; the
+# gradient in the parameters follows from G by shared code.
 
 
 class HybridLogPosterior(MixtureOnRows):
@@ -109,9 +109,9 @@ class HybridLogPosterior(MixtureOnRows):
     def label_log_likelihoods(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs"] | None:
-        """``log p(y_n | x_n)`` of every row, which a label adds to J unless J has a hinge."""
-        own, _, hinge = self.objective.coefficients
-        return super().label_log_likelihoods(thetas) if own == 1 and not hinge else None
+        """``log p(y_n | x_n)`` of every row at many points; None where J is no likelihood."""
+        alpha, _, hinge = self.objective.coefficients
+        return super().label_log_likelihoods(thetas) if alpha == 1 and not hinge else None
 
     def _objective_shift(self) -> Float[np.ndarray, " obs"]:
         """Change of J with the units of the columns: of densities, not of ratios of densities."""
@@ -135,15 +135,15 @@ def objective_and_gradient(
     array([[-0.25,  0.25],
            [ 0.  ,  0.  ]])
     """
-    own, every, hinge = objective.coefficients
+    alpha, beta, hinge = objective.coefficients
     labelled = labels >= 0
     rows, classes = np.flatnonzero(labelled), labels[labelled]
     density, probabilities = log_sum_exp(log_joint, axis=1)
-    of_density = np.where(labelled, every, objective.generative_weight)
+    of_density = np.where(labelled, beta, objective.generative_weight)
     value = of_density * density
     gradient = of_density[:, None] * probabilities
-    value[rows] += own * log_joint[rows, classes]
-    gradient[rows, classes] += own
+    value[rows] += alpha * log_joint[rows, classes]
+    gradient[rows, classes] += alpha
     if hinge and log_joint.shape[1] > 1:
         violation, pulls = margin_violation(objective.margin, log_joint[rows], classes)
         loss, derivative = soft_hinge(violation)
@@ -155,16 +155,16 @@ def objective_and_gradient(
 def margin_violation(
     margin: float, log_joint: Float[np.ndarray, "obs label"], labels: Int[np.ndarray, " obs"]
 ) -> tuple[Float[np.ndarray, " obs"], Float[np.ndarray, "obs label"]]:
-    r"""How far every labelled row falls short of the margin, by a soft maximum, and the gradient.
+    r"""Soft maximum of the margin violation of every labelled row, and the gradient.
 
     .. math:: m = \tfrac1\eta \log \sum_{c \neq y} e^{\eta (\gamma - b_y + b_c)}
 
-    with :math:`b_c` the log joint, in nats, of at least two classes. m is negative where the margin
-    is kept.
+    with :math:`b_c` the log joint, in nats, of at least two classes. m is negative where the row
+    has the margin. The gradient is in ``log_joint``.
     """
     rows = np.arange(labels.size)
-    own = log_joint[rows, labels]
-    rivals = log_joint - own[:, None]
+    of_label = log_joint[rows, labels]
+    rivals = log_joint - of_label[:, None]
     # The true class is no rival of its own.
     rivals[rows, labels] = -np.inf
     most, gradient = log_sum_exp(SHARPNESS * rivals, axis=1)
@@ -187,7 +187,7 @@ def soft_hinge(
     return lift**2 / (4 * SMOOTHING) + above, lift / (2 * SMOOTHING)
 
 
-# Coordinates in units of a mixture's own spread: what an optimiser takes its steps in.
+# Coordinates relative to the spread of the components, preconditioned for an optimiser.
 #
 # Under a generative term the curvature of every component's mean and precision factor is
 # that of its Gaussian: n times the identity once means are counted in standard deviations
@@ -196,8 +196,8 @@ def soft_hinge(
 # .. math:: \mu_k = \mu^0_k + L_k^{-\top} \delta_k, \qquad A_g = A^0_g B_g,
 #
 # with :math:`\delta = 0` and :math:`B = I` at the start. L-BFGS then needs a fifth to a tenth
-# of the steps (digits, K = 1, blend: 14 in the place of 59; MNIST in 50 dimensions, hinge: ten
-# reach what 100 did not). All other coordinates are differences to the start.
+# of the steps (digits, K = 1, blend: 14 instead of 59; MNIST in 50 dimensions, hinge: 10 steps end
+# above the value of 100). All other coordinates are differences to the start.
 
 
 class RelativeCoordinates:
@@ -214,11 +214,11 @@ class RelativeCoordinates:
     ) -> None:
         self._start = theta
         self._d = specification.n_features
-        self._places = {v.name: p for v, p in coordinates.slices(free_variables(specification))}
+        self._slots = {v.name: p for v, p in coordinates.slices(free_variables(specification))}
         self._matrices = laws_of(specification).reals.matrices
         inverse = self._matrices.inverse(parameters.precisions_cholesky)
         self._inverse = inverse[specification.covariance_group]
-        self._factors = self._unit_factors(theta) if names.PRECISION_LOWER in self._places else None
+        self._factors = self._unit_factors(theta) if names.PRECISION_LOWER in self._slots else None
 
     @property
     def dimension(self) -> int:
@@ -226,16 +226,16 @@ class RelativeCoordinates:
         return self._start.size
 
     def theta(self, z: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " coordinate"]:
-        """Unconstrained coordinates of a point z, in standard units."""
+        """Unconstrained coordinates of the relative coordinates z, in standard units."""
         theta = self._start + z
-        if names.MEANS in self._places:
-            place = self._places[names.MEANS]
-            steps = z[place].reshape(-1, self._d)
-            moved = self._matrices.times(self._inverse, steps, transposed=True)
-            theta[place] = self._start[place] + moved.reshape(-1)
+        if names.MEANS in self._slots:
+            positions = self._slots[names.MEANS]
+            steps = z[positions].reshape(-1, self._d)
+            shifts = self._matrices.times(self._inverse, steps, transposed=True)
+            theta[positions] = self._start[positions] + shifts.reshape(-1)
         if self._factors is not None:
             product = self._factors @ self._unit_factors(z)
-            theta[self._places[names.PRECISION_LOWER]] = self._lower(product)
+            theta[self._slots[names.PRECISION_LOWER]] = self._lower(product)
         return theta
 
     def gradient(
@@ -243,36 +243,36 @@ class RelativeCoordinates:
     ) -> Float[np.ndarray, " coordinate"]:
         """Gradient in z from the gradient in unconstrained coordinates at that point."""
         by_z = by_theta.copy()
-        if names.MEANS in self._places:
-            place = self._places[names.MEANS]
-            pulls = by_theta[place].reshape(-1, self._d)
+        if names.MEANS in self._slots:
+            positions = self._slots[names.MEANS]
+            pulls = by_theta[positions].reshape(-1, self._d)
             turned = self._matrices.times(self._inverse, pulls, transposed=False)
-            by_z[place] = turned.reshape(-1)
+            by_z[positions] = turned.reshape(-1)
         if self._factors is not None:
             rows, columns = lower_entries(self._d)
             by_product = np.zeros_like(self._factors)
-            lower = by_theta[self._places[names.PRECISION_LOWER]]
+            lower = by_theta[self._slots[names.PRECISION_LOWER]]
             by_product[:, rows, columns] = lower.reshape(len(by_product), -1)
             # A = A0 B: the gradient in B is A0' times that in A.
             by_relative = self._factors.swapaxes(1, 2) @ by_product
-            by_z[self._places[names.PRECISION_LOWER]] = self._lower(by_relative)
+            by_z[self._slots[names.PRECISION_LOWER]] = self._lower(by_relative)
             # The diagonal of B scales the columns of A below the diagonal, too.
             diagonal = np.einsum("gii,gii->gi", by_relative, self._unit_factors(z))
-            by_z[self._places[names.PRECISION_DIAGONAL]] += 0.5 * diagonal.reshape(-1)
+            by_z[self._slots[names.PRECISION_DIAGONAL]] += 0.5 * diagonal.reshape(-1)
         return by_z
 
     def _unit_factors(self, theta: np.ndarray) -> np.ndarray:
         """Lower factors A of all groups from ``log d`` and the strict lower part."""
         rows, columns = lower_entries(self._d)
-        roots = np.exp(0.5 * theta[self._places[names.PRECISION_DIAGONAL]].reshape(-1, self._d))
+        roots = np.exp(0.5 * theta[self._slots[names.PRECISION_DIAGONAL]].reshape(-1, self._d))
         factors = np.zeros((len(roots), self._d, self._d))
         factors[:, range(self._d), range(self._d)] = roots
-        lower = theta[self._places[names.PRECISION_LOWER]]
+        lower = theta[self._slots[names.PRECISION_LOWER]]
         factors[:, rows, columns] = lower.reshape(len(roots), -1)
         return factors
 
     def _lower(self, factors: np.ndarray) -> np.ndarray:
-        """Strictly lower entries of all groups, in one row."""
+        """Strictly lower entries of all groups as one vector."""
         rows, columns = lower_entries(self._d)
         return factors[:, rows, columns].reshape(-1)
 
@@ -316,14 +316,15 @@ def _climb(
     max_iter: int,
     tolerance: float,
 ) -> tuple[MixtureParameters, list[float], Status]:
-    """The last point, the values of the start and of every iteration, and how it ended."""
+    """Last point, objective at the start and after every iteration, and end status of L-BFGS."""
     origin = np.zeros(relative.dimension)
     with np.errstate(all="ignore"):
         first, _ = log_posterior.value_and_gradient(relative.theta(origin), jacobian=False)
     trace = [first]
     if not np.isfinite(first):
         return start, trace, Status.DEGENERATE
-    parameters, ended = start, Status.STOPPED
+    parameters = start
+    ended = Status.STOPPED
 
     def accepted(intermediate_result: object) -> None:
         nonlocal parameters, ended
@@ -353,9 +354,10 @@ def _climb(
 def _descent(
     log_posterior: HybridLogPosterior, relative: RelativeCoordinates, first: float
 ) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """The function that L-BFGS minimises, and its gradient.
+    """Negative log Gibbs posterior in relative coordinates and its gradient, for L-BFGS.
 
-    Where a far step overflows it is a value above the start's, which turns the line search back.
+    Where a long step overflows, the value is above the value at the start, so that the line search
+    steps back.
     """
     barrier = 2 * (1 + abs(first)) - first
 

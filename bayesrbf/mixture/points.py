@@ -40,8 +40,8 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
         variables.append(
             Variable(names.CLASS_PROBABILITIES, (names.CLASS_LABEL,), (n_classes,), "simplex")
         )
-    for index, part in enumerate(specification.class_slices):
-        size = part.stop - part.start
+    for index, components in enumerate(specification.class_slices):
+        size = components.stop - components.start
         if size > 1:
             dim = names.class_components(index, n_classes)
             name = names.class_weights(index, n_classes)
@@ -51,11 +51,11 @@ def free_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
 
 
 def deterministic_variables(specification: MixtureSpecification) -> tuple[Variable, ...]:
-    """Deterministic variables, reported beside the free ones.
+    """Deterministic variables of the graph: ``weights`` and ``covariances``.
 
-    That is ``weights`` where several classes have simplices of their own, and ``covariances``
-    where there are real columns: diagonals where no other entry varies. No number is the same in
-    all draws, as the weight of a class's only component is.
+    Weights are reported where several classes have simplices, covariances where there are real
+    columns: their diagonals if all other entries are 0. Constants are left out, such as the weight
+    of a class's only component.
     """
     variables: list[Variable] = []
     k, d = specification.n_components, specification.n_features
@@ -79,8 +79,8 @@ def variables_of(
     Point and prior are in the same units.
     """
     values = {names.CLASS_PROBABILITIES: parameters.class_probabilities}
-    for index, place in enumerate(specification.class_slices):
-        values[names.class_weights(index, specification.n_classes)] = parameters.weights[place]
+    for index, components in enumerate(specification.class_slices):
+        values[names.class_weights(index, specification.n_classes)] = parameters.weights[components]
     laws = laws_of(specification)
     return values | laws.reals.values(parameters, hyperparameters) | laws.levels.values(parameters)
 
@@ -90,11 +90,11 @@ def parameters_of(
     hyperparameters: MixtureHyperparameters,
     specification: MixtureSpecification,
 ) -> MixtureParameters:
-    """The point at given values of the free variables, in the units of the prior."""
+    """Parameters from values of the free variables, in the units of the prior."""
     classes = values.get(names.CLASS_PROBABILITIES, np.ones(1))
     point = weighted_components(classes, joint_weights(values, specification))
     laws = laws_of(specification)
-    return laws.levels.placed(laws.reals.placed(point, values, hyperparameters), values)
+    return laws.levels.with_values(laws.reals.with_values(point, values, hyperparameters), values)
 
 
 def reordered(
@@ -131,14 +131,14 @@ def joint_weights(
     batch = value.shape[: value.ndim - len(first.shape)]
     weights = np.ones((*batch, specification.n_components))
     if specification.n_components > specification.n_classes:
-        for index, part in enumerate(specification.class_slices):
+        for index, components in enumerate(specification.class_slices):
             name = names.class_weights(index, specification.n_classes)
-            weights[..., part] = values.get(name, 1.0)
+            weights[..., components] = values.get(name, 1.0)
     return weights
 
 
 class MixturePoints:
-    """The way from coordinates to a mixture's parameters and back.
+    """Conversion between unconstrained coordinates and parameters of a mixture.
 
     Coordinates are in the user's units. The location and scale of the prior, which is in these
     units as well, are the change to standard units.
@@ -175,9 +175,9 @@ class MixturePoints:
     def scales(self) -> Float[np.ndarray, " coordinate"]:
         """Size of one unit of each coordinate: column scales for means, 1 elsewhere."""
         sizes = np.ones(self.dimension)
-        for variable, place in coordinates.slices(self.variables):
+        for variable, positions in coordinates.slices(self.variables):
             if variable.name == names.MEANS:
-                sizes[place] = np.tile(self.hyperparameters.scale, variable.shape[0])
+                sizes[positions] = np.tile(self.hyperparameters.scale, variable.shape[0])
         return sizes
 
     def pack(self, parameters: MixtureParameters) -> Float[np.ndarray, " coordinate"]:
@@ -186,7 +186,7 @@ class MixturePoints:
         return self._coordinates.to_unconstrained(values)
 
     def unpack(self, theta: Float[np.ndarray, " coordinate"]) -> MixtureParameters:
-        """Point in the user's units at given coordinates."""
+        """Parameters in the user's units at coordinates ``theta``."""
         values = self._coordinates.to_constrained(theta)
         return parameters_of(values, self.hyperparameters, self.specification)
 
@@ -197,13 +197,13 @@ class MixturePoints:
         return self._coordinates.to_unconstrained(values)
 
     def unpack_standard(self, theta: Float[np.ndarray, " coordinate"]) -> MixtureParameters:
-        """Point in standard units at given coordinates."""
+        """Parameters in standard units at coordinates ``theta``."""
         return self.at(theta)[1]
 
     def at(
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> tuple[dict[str, np.ndarray], MixtureParameters]:
-        """Values of the free variables and the point that they stand for, in standard units."""
+        """Values of the free variables, and the parameters in standard units."""
         values = self.standard_values(theta)
         return values, parameters_of(values, self.standard, self.specification)
 
@@ -238,8 +238,9 @@ class MixturePoints:
         """Reorder components within their classes: k of the result is component ``order[k]``."""
         values = self._coordinates.to_constrained(theta)
         within = {
-            names.class_weights(index, self.specification.n_classes): order[part] - part.start
-            for index, part in enumerate(self.specification.class_slices)
+            names.class_weights(index, self.specification.n_classes): order[components]
+            - components.start
+            for index, components in enumerate(self.specification.class_slices)
         }
         for variable in self.variables:
             if variable.name in within:
@@ -249,7 +250,7 @@ class MixturePoints:
         return self._coordinates.to_unconstrained(values)
 
 
-# The declared prior of a mixture: log density, and gradient beside that of the rows.
+# The declared prior of a mixture: log density, and gradient of log likelihood plus log prior.
 #
 # .. math::
 #    d_i &\sim \mathrm{Gamma}(\nu_0/2 + 1,\ 1/2), \quad A_{ij} \sim N(0, 1), \\
@@ -271,9 +272,9 @@ class MixturePoints:
 class DeclaredPrior:
     """The declared prior of one mixture, prepared for many points.
 
-    Hyper-parameters are in the units of the parameters. ``constant`` is what no point changes,
-    without Jacobian; ``powers`` are those of the probabilities, without and with Jacobian. The
-    simplices of classes, weights and levels go through one pass; the reals have their own prior.
+    Hyper-parameters are in the units of the parameters. ``constant`` is the log normaliser without
+    Jacobian; ``powers`` are the exponents of the probabilities, without and with Jacobian. All
+    simplices are evaluated in one pass; real columns have a prior of their own.
     """
 
     def __init__(
@@ -286,7 +287,7 @@ class DeclaredPrior:
         # A class's only component has no weight among the variables.
         sizes = np.bincount(specification.component_class)
         self._weighted = np.flatnonzero(sizes[np.asarray(specification.component_class)] > 1)
-        self._places = {variable.name: place for variable, place in slices(variables)}
+        self._slots = {variable.name: positions for variable, positions in slices(variables)}
         self._dimension = sum(variable.size for variable in variables)
         alphas = _concentrations(hyperparameters, specification, variables)
         # With the log Jacobian every power is one higher: [without, with].
@@ -307,7 +308,7 @@ class DeclaredPrior:
         return total
 
     def _probabilities(self, parameters: MixtureParameters) -> Float[np.ndarray, " entry"]:
-        """Entries of all simplices."""
+        """Class probabilities, weights and level probabilities as one vector."""
         return self._side_by_side(
             parameters.class_probabilities, parameters.weights, parameters.category_probabilities
         )
@@ -341,7 +342,7 @@ class DeclaredPrior:
         if self._reals is not None:
             by_variable = self._reals.gradient(values, parameters, statistics, jacobian)
             for name, gradient in by_variable.items():
-                result[self._places[name]] = gradient.reshape(-1)
+                result[self._slots[name]] = gradient.reshape(-1)
         return result
 
     def _side_by_side(
@@ -350,11 +351,11 @@ class DeclaredPrior:
         components: Float[np.ndarray, " component"],
         levels: tuple[Float[np.ndarray, "component _"], ...],
     ) -> Float[np.ndarray, " entry"]:
-        """Entries of all simplices, from arrays for classes, weights and levels."""
-        parts = [components.take(self._weighted), *(level.reshape(-1) for level in levels)]
+        """Entries of all simplices as one vector, without weights of single components."""
+        entries = [components.take(self._weighted), *(level.reshape(-1) for level in levels)]
         if self._specification.n_classes > 1:
-            parts.insert(0, classes)
-        return np.concatenate(parts)
+            entries.insert(0, classes)
+        return np.concatenate(entries)
 
 
 def _concentrations(
@@ -363,11 +364,11 @@ def _concentrations(
     variables: tuple[Variable, ...],
 ) -> dict[str, np.ndarray]:
     """Dirichlet parameters of every free simplex, in its variable's shape."""
-    given = laws_of(specification).levels.by_name(hyperparameters.category_concentrations)
-    given[names.CLASS_PROBABILITIES] = np.asarray(hyperparameters.class_concentration)
+    alphas = laws_of(specification).levels.by_name(hyperparameters.category_concentrations)
+    alphas[names.CLASS_PROBABILITIES] = np.asarray(hyperparameters.class_concentration)
     weights = np.asarray(hyperparameters.weight_concentration)
     return {
-        variable.name: np.broadcast_to(given.get(variable.name, weights), variable.shape)
+        variable.name: np.broadcast_to(alphas.get(variable.name, weights), variable.shape)
         for variable in variables
         if variable.transform == "simplex"
     }

@@ -55,31 +55,31 @@ class SideBySide:
         """``log p(x_o, k)`` of every row and component at every point, in standard units."""
         k = self._points.specification.n_components
         result = np.empty((len(thetas), self._observations.n_obs, k))
-        for part, log_joint in self.by_block(thetas):
-            result[part] = log_joint
+        for block, log_joint in self.by_block(thetas):
+            result[block] = log_joint
         return result
 
     def by_block(
         self, thetas: Float[np.ndarray, "point coordinate"]
-    ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs component"]]]:
-        """Slices of the points, each with ``log p(x_o, k)`` of all rows and components there."""
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "block obs component"]]]:
+        """Slices of ``thetas`` with ``log p(x_o, k)`` of all rows and components at its points."""
         k = self._points.specification.n_components
-        for part in in_blocks(len(thetas), self._observations.n_obs * k):
-            some = thetas[part]
-            wide = self._side_by_side(some)
-            log_joint = self._rows_for(len(some)).component_log_joint(wide)
-            by_point = log_joint.reshape(self._observations.n_obs, len(some), k)
-            yield part, by_point.swapaxes(0, 1)
+        for block in in_blocks(len(thetas), self._observations.n_obs * k):
+            points = thetas[block]
+            wide = self._side_by_side(points)
+            log_joint = self._rows_for(len(points)).component_log_joint(wide)
+            by_point = log_joint.reshape(self._observations.n_obs, len(points), k)
+            yield block, by_point.swapaxes(0, 1)
 
     def _rows_for(self, n_points: int) -> Expectation:
-        """The rows, for so many mixtures."""
+        """E-step over the rows under ``n_points`` mixtures side by side (cached)."""
         if n_points not in self._prepared:
             wide = _wide(self._points.specification, n_points)
             self._prepared[n_points] = self._prepare(self._observations, wide)
         return self._prepared[n_points]
 
     def _side_by_side(self, thetas: np.ndarray) -> MixtureParameters:
-        """All components of all points as those of one class, each with its own covariance."""
+        """A mixture of one class with the components of all points, a covariance for each."""
         points, specification = self._points, self._points.specification
         values = points.standard_values(thetas)
         weights = joint_weights(values, specification)
@@ -96,11 +96,11 @@ class SideBySide:
         point = MixtureParameters(np.ones(1), weights.reshape(n), means, factors, ())
         for variable in laws.levels.variables:  # every component has its own
             values[variable.name] = values[variable.name].reshape(n, *variable.shape[1:])
-        return laws.levels.placed(point, values)
+        return laws.levels.with_values(point, values)
 
 
 def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecification:
-    """Structure of so many mixtures side by side."""
+    """Specification of one class with the components of ``n_points`` mixtures."""
     return MixtureSpecification(
         n_features=specification.n_features,
         levels=specification.levels,
@@ -112,7 +112,7 @@ def _wide(specification: MixtureSpecification, n_points: int) -> MixtureSpecific
 def joined(
     points: Sequence[MixtureParameters], specification: MixtureSpecification
 ) -> tuple[MixtureParameters, MixtureSpecification]:
-    """One mixture of all components of some points, each point with the same share.
+    """A single mixture of the components of all points, with equal weights of the points.
 
     >>> point = MixtureParameters(np.ones(1), np.ones(1), np.zeros((1, 2)), np.ones((1, 2)), ())
     >>> both, structure = joined([point, point], MixtureSpecification(2, (), (0,), "diag"))
@@ -142,25 +142,25 @@ class MixturePredictor(Predictor):
         self._shift = points.units.log_unit(observations)
 
     def at_all(self, thetas: Float[np.ndarray, "point coordinate"]) -> ClassPrediction:
-        """Predict at many points, which are the first axis of the result."""
+        """Class predictions at many points; the first axis of the result is the point."""
         log_joint = np.empty((len(thetas), self._shift.size, len(self._classes)))
-        for some, by_class in self.by_block(thetas):
-            log_joint[some] = by_class
+        for block, by_class in self.by_block(thetas):
+            log_joint[block] = by_class
         return to_prediction(log_joint)
 
     def by_block(
         self, thetas: Float[np.ndarray, "point coordinate"]
-    ) -> Iterator[tuple[slice, Float[np.ndarray, "some obs label"]]]:
-        """Class log joints in the user's units, some points at a time: which, and theirs."""
-        for some, log_joints in self._rows.by_block(thetas):
-            yield some, class_log_joint(log_joints, self._classes)[0] + self._shift[:, None]
+    ) -> Iterator[tuple[slice, Float[np.ndarray, "block obs label"]]]:
+        """Slices of ``thetas`` with the class log joints there, in nats in the user's units."""
+        for block, log_joints in self._rows.by_block(thetas):
+            yield block, class_log_joint(log_joints, self._classes)[0] + self._shift[:, None]
 
 
-# A mixture given a table: what every log posterior over its rows shares.
+# Base of all log posteriors of a mixture given a table.
 
 
 WITNESSES: Final = 500
-"""Most rows that are used to tell components apart."""
+"""Maximum number of rows whose log joints identify components across draws."""
 
 
 class MixtureOnRows(LogPosterior):
@@ -228,7 +228,7 @@ class MixtureOnRows(LogPosterior):
         return self.points.pack(parameters)
 
     def unpack(self, theta: Float[np.ndarray, " coordinate"]) -> MixtureParameters:
-        """Point in the user's units at given coordinates."""
+        """Parameters in the user's units at coordinates ``theta``."""
         return self.points.unpack(theta)
 
     def prepared_for_many(self) -> Self:
@@ -260,7 +260,7 @@ class MixtureOnRows(LogPosterior):
 
     @cached_property
     def _witnesses(self) -> SideBySide:
-        """Rows by which components are told apart: 500 of them serve as well as all."""
+        """At most ``WITNESSES`` evenly spread rows, enough to identify components by log joints."""
         n_obs = self._observations.n_obs
         spread = np.linspace(0, n_obs - 1, min(n_obs, WITNESSES)).astype(np.intp)
         return SideBySide(self._observations.take(spread), self.points)
@@ -274,7 +274,7 @@ class MixtureOnRows(LogPosterior):
 
     @cached_property
     def _classes(self) -> MixturePredictor:
-        """The rows, prepared for the log joints of all classes at many points."""
+        """Predictor of the training rows: class log joints at many points."""
         return MixturePredictor(self._observations, self.points)
 
     def label_log_likelihoods(
@@ -284,8 +284,8 @@ class MixtureOnRows(LogPosterior):
         labels = self._observations.labels
         known = np.flatnonzero(labels >= 0)
         result = np.zeros((len(thetas), labels.size))
-        for some, by_class in self._classes.by_block(thetas):
-            result[some, known] = log_softmax(by_class, axis=2)[:, known, labels[known]]
+        for block, by_class in self._classes.by_block(thetas):
+            result[block, known] = log_softmax(by_class, axis=2)[:, known, labels[known]]
         return result
 
 
@@ -316,7 +316,7 @@ class MixtureLogPosterior(MixtureOnRows):
         self._density: CompiledDensity | None = None
 
     def _prepare_for_many(self) -> None:
-        """Put the whole density into compiled code, where that gains anything."""
+        """Compile the density where repeated evaluations are faster in one call."""
         from bayesrbf.mixture.compiled_density import density_in_one_call
 
         super()._prepare_for_many()
@@ -369,9 +369,9 @@ class MixtureLogPosterior(MixtureOnRows):
         known = np.flatnonzero(labels >= 0)
         result = np.empty((len(thetas), labels.size))
         # Some draws at a time: the classes under all of them would take too much memory.
-        for some, by_class in self._classes.by_block(thetas):
-            result[some] = np.logaddexp.reduce(by_class, axis=2)
-            result[some, known] = by_class[:, known, labels[known]]
+        for block, by_class in self._classes.by_block(thetas):
+            result[block] = np.logaddexp.reduce(by_class, axis=2)
+            result[block, known] = by_class[:, known, labels[known]]
         return result
 
     def markov_kernel(self) -> MixtureSweep:

@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from bayesrbf.base import names
 from bayesrbf.base.rows import MixtureSpecification, Order, Variable, in_blocks
 from bayesrbf.mixture.gaussian import LOG_2PI, Conditional, components_at
-from bayesrbf.mixture.matrices import Held, Matrices, Vectors, lower_places
+from bayesrbf.mixture.matrices import Held, Matrices, Vectors, lower_indices
 from bayesrbf.mixture.statistics import (
     Assignment,
     Hyper,
@@ -44,7 +44,7 @@ from bayesrbf.mixture.statistics import (
 #        - \tfrac{\kappa_0}{2} \sum_k |L'(\mu_k - m_0)|^2.
 #
 # The M-step, with counts :math:`n` and the scatter :math:`S_g` about the new means, has the
-# likeliest covariance of the shape given
+# maximum-likelihood covariance of the shape given
 #
 # .. math::
 #    \mu_k &= (\textstyle\sum_n r_{nk} x_n + \kappa_0 m_0) / (n_k + \kappa_0) \\
@@ -53,14 +53,14 @@ from bayesrbf.mixture.statistics import (
 
 
 START_VARIANCE = 0.5
-"""Variance of a fresh component, where the whole column has 1."""
+"""Variance of a component at the start; columns have variance 1 in standard units."""
 
 
 class RealColumns(ABC):
     """The real columns of a mixture; a subclass is one shape of their covariances.
 
-    A shape says in which form its matrices are held, which free variables make up the factor A of
-    a group, and what follows from that: seven methods, the first ones. All else is written once.
+    A shape defines the stored form of its matrices and the free variables of the factor A of a
+    group: the first seven methods. All other methods are shared.
     """
 
     form: ClassVar[type[Matrices]]
@@ -77,35 +77,35 @@ class RealColumns(ABC):
         self.n_groups = specification.group_sizes.size
         self.matrices = self.form(self.n_features)
 
-    # What a shape says. All arrays have an axis of groups.
+    # Methods that a shape defines. All arrays have an axis of groups.
 
     @abstractmethod
-    def own_variables(self) -> tuple[Variable, ...]:
-        """Free variables of one group. Their coordinates are logarithms ("log"), or themselves.
+    def shape_variables(self) -> tuple[Variable, ...]:
+        """Free variables of one group, with coordinates on the log ("log") or identity scale.
 
-        The latter ("identity") are standard normal in the prior.
+        Variables under "identity" are standard normal in the prior.
         """
 
     @abstractmethod
-    def own_values(self, unit: Held) -> dict[str, np.ndarray]:
-        """Values of the variables behind factors A."""
+    def shape_values(self, unit: Held) -> dict[str, np.ndarray]:
+        """Values of the free variables that give factors A, by name."""
 
     @abstractmethod
     def unit_factors(self, values: Values) -> Float[np.ndarray, "*batch group *entry"]:
-        """Factors A that the variables make up, at one point or at many."""
+        """Factors A from values of the free variables, at one point or at many."""
 
     @abstractmethod
-    def own_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
+    def shape_gradient(self, values: Values, pull: Pull) -> dict[str, np.ndarray]:
         """Gradient of the log posterior in the variables, or in their logarithms."""
 
     @abstractmethod
     def log_normaliser(self, freedom: float) -> float:
-        """Constant of the prior of all groups' variables under nu0, without that of normal ones."""
+        """Log normaliser of the gamma densities of all groups under nu0, ``freedom``."""
 
     def nearest(self, covariances: Held, scale: Float[np.ndarray, " feature"]) -> Held:
-        """The likeliest covariances of this shape, given those of the M-step without a shape.
+        """Maximum-likelihood covariances of this shape from unrestricted covariances.
 
-        ``scale`` are the columns' scales.
+        ``scale`` are the scales of the columns.
         """
         return covariances
 
@@ -113,7 +113,7 @@ class RealColumns(ABC):
     def conjugate(
         self, scales: Vectors, cells: Float[np.ndarray, "*batch d"], inner: Held
     ) -> ConjugatePrecisions:
-        """Law of the factors given so many cells of every column, nu0 among them.
+        """Density of the factors given ``cells`` observed cells of every column, nu0 included.
 
         ``inner`` is T, and ``scales`` are the base scales.
         """
@@ -121,43 +121,45 @@ class RealColumns(ABC):
     # Variables of the graph
 
     @cached_property
-    def _own(self) -> tuple[Variable, ...]:
-        """Variables of one group; none without columns."""
-        return self.own_variables() if self.n_features else ()
+    def _group_variables(self) -> tuple[Variable, ...]:
+        """Free variables of one covariance group; empty without real columns."""
+        return self.shape_variables() if self.n_features else ()
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Free variables: the means, and what stands behind the precision factors."""
+        """Free variables: the means, then the variables of the precision factors."""
         if not self.n_features:
             return ()
-        dims, shape = (names.COMPONENT, names.FEATURE), (self.n_components, self.n_features)
+        dims = (names.COMPONENT, names.FEATURE)
+        shape = (self.n_components, self.n_features)
         groups, sizes = self.specification.group_dims, self.specification.group_shape
         of_groups = [
-            replace(own, dims=(*groups, *own.dims), shape=(*sizes, *own.shape)) for own in self._own
+            replace(v, dims=(*groups, *v.dims), shape=(*sizes, *v.shape))
+            for v in self._group_variables
         ]
         return (Variable(names.MEANS, dims, shape, "identity"), *of_groups)
 
     @cached_property
     def logs(self) -> tuple[str, ...]:
-        """Names of the shape's variables whose coordinates are logarithms."""
-        return tuple(own.name for own in self._own if own.transform == "log")
+        """Names of the variables of the shape that have log coordinates."""
+        return tuple(v.name for v in self._group_variables if v.transform == "log")
 
     def values(self, point: Point, hyper: Hyper) -> dict[str, np.ndarray]:
         """Values of the variables at a point, in the units of the prior."""
         values = {names.MEANS: point.means}
         if self.n_features:
-            own = self.own_values(point.precisions_cholesky * self.row_scales(hyper))
-            values |= {each.name: own[each.name].reshape(each.shape) for each in self.variables[1:]}
+            group_values = self.shape_values(point.precisions_cholesky * self.row_scales(hyper))
+            values |= {v.name: group_values[v.name].reshape(v.shape) for v in self.variables[1:]}
         return values
 
-    def placed(self, point: Point, values: Values, hyper: Hyper) -> Point:
-        """The point at given values of the variables."""
+    def with_values(self, point: Point, values: Values, hyper: Hyper) -> Point:
+        """``point`` with means and precision factors from the values of the variables."""
         means = values.get(names.MEANS, np.zeros((self.n_components, 0)))
         factors = self.factors(values, hyper)
         return replace(point, means=means, precisions_cholesky=factors)
 
     def factors(self, values: Values, hyper: Hyper) -> Float[np.ndarray, "*batch group *entry"]:
-        """Precision factors of all groups at given values, of one point or of many."""
+        """Precision factors of all groups from values of the variables, at one point or many."""
         if not self.n_features:
             return np.zeros((self.n_groups, *self.matrices.shape))
         return self.unit_factors(self.of_groups(values)) / self.row_scales(hyper)
@@ -165,13 +167,13 @@ class RealColumns(ABC):
     def of_groups(self, values: Values) -> dict[str, np.ndarray]:
         """Values of the shape's variables with one axis of groups, at one point or many."""
         groups = (*values[names.MEANS].shape[:-2], self.n_groups)
-        return {each.name: values[each.name].reshape(*groups, *each.shape) for each in self._own}
+        return {v.name: values[v.name].reshape(*groups, *v.shape) for v in self._group_variables}
 
-    def parted(self, side_by_side: Float[np.ndarray, "group number"]) -> dict[str, np.ndarray]:
-        """Values of the shape's variables, from the numbers of all of them in a row."""
-        edges = np.cumsum([own.size for own in self._own])[:-1]
-        parts = zip(self._own, np.split(side_by_side, edges, axis=1), strict=True)
-        return {own.name: part.reshape(len(part), *own.shape) for own, part in parts}
+    def split(self, side_by_side: Float[np.ndarray, "group number"]) -> dict[str, np.ndarray]:
+        """Values of the shape's variables by name, from rows that concatenate them."""
+        edges = np.cumsum([v.size for v in self._group_variables])[:-1]
+        pairs = zip(self._group_variables, np.split(side_by_side, edges, axis=1), strict=True)
+        return {v.name: block.reshape(len(block), *v.shape) for v, block in pairs}
 
     def base_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature"]:
         """Inverse diagonal of L0: ``s sqrt(nu0 + G)`` of every covariance group."""
@@ -179,11 +181,11 @@ class RealColumns(ABC):
         return np.sqrt(strength)[:, None] * hyper.scale
 
     def row_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature *one"]:
-        """The base scales as what multiplies the rows of a factor."""
+        """Base scales, shaped to multiply the rows of a factor."""
         return self.of_rows(self.base_scales(hyper))
 
     def of_rows(self, scales: Vectors) -> Float[np.ndarray, "matrix feature *one"]:
-        """Scales of columns as what multiplies the rows of matrices."""
+        """``scales`` of columns, shaped to multiply the rows of matrices in the stored form."""
         return scales.reshape(*scales.shape, *(1,) * (len(self.matrices.shape) - 1))
 
     def prior(self, hyper: Hyper) -> NormalPrior | None:
@@ -195,11 +197,11 @@ class RealColumns(ABC):
     def by_component(
         self, factors: Float[np.ndarray, "group *entry"]
     ) -> Float[np.ndarray, "component *entry"]:
-        """The factor that each component uses."""
+        """Precision factor of every component."""
         return factors if self.n_groups == self.n_components else factors[self.group]
 
     def reordered(self, point: Point, order: Order) -> Point:
-        """The point of the columns in another order."""
+        """``point`` with its real columns in another order."""
         factors = self.matrices.reordered(point.precisions_cholesky, order.features)
         means = point.means.take(order.features, 1)
         return replace(point, means=means, precisions_cholesky=factors)
@@ -221,7 +223,7 @@ class RealColumns(ABC):
         rows = statistics.counts[:, None] + kappa
         shift = (statistics.first - kappa * pull) / rows
         means = point.means + shift
-        # The scatter about the new means and the prior's pull on these, both from the old ones.
+        # Scatter about the new means plus kappa_0 (mu - m_0)(mu - m_0)', from the old means.
         scatter = statistics.second + self.matrices.outer(pull, kappa)
         scatter -= self.matrices.outer(shift, rows)
         strength = hyper.degrees_of_freedom + self.specification.group_sizes
@@ -232,8 +234,8 @@ class RealColumns(ABC):
         factors = self.matrices.factors(self.nearest(covariances, hyper.scale))
         return replace(point, means=means, precisions_cholesky=factors)
 
-    def begun(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
-        """Means of the observed cells, and covariances of ``START_VARIANCE``."""
+    def initial(self, point: Point, rows: Rows, memberships: Memberships, hyper: Hyper) -> Point:
+        """``point`` with shrunken means of observed cells and covariances ``START_VARIANCE I``."""
         seen = memberships.T @ ~np.isnan(rows.real)
         sums = memberships.T @ np.nan_to_num(rows.real)
         means = sums / (seen + hyper.mean_precision)
@@ -247,7 +249,7 @@ class RealColumns(ABC):
         return np.nan_to_num(rows.real)
 
     def holes(self, observed: Bool[np.ndarray, "row feature"]) -> Int[np.ndarray, " row"]:
-        """Number of missing cells that depend on each other given a row's component."""
+        """Number of missing cells of a row that are dependent given the component."""
         if self.specification.independent:
             return np.zeros(len(observed), dtype=int)
         return (~observed).sum(axis=1)
@@ -259,28 +261,30 @@ class RealColumns(ABC):
         point: Point,
         noise: Float[np.ndarray, "draw row feature"],
     ) -> Float[np.ndarray, "draw row feature"]:
-        """Cells of many draws, each from its components and standard normal noise."""
+        """Rows of every draw, missing cells from ``p(x_m | x_o, k)`` by normal ``noise``."""
         whole = np.repeat(real[None], len(components), axis=0)
         for block in self.conditionals(real, point):
-            lane, hole = np.arange(block.rows.size), np.isnan(real[block.rows])
-            mine, own = components[:, block.rows], noise[:, block.rows]
+            lane = np.arange(block.rows.size)
+            hole = np.isnan(real[block.rows])
+            k, normal = components[:, block.rows], noise[:, block.rows]
             if block.roots is None:
-                steps = own * np.sqrt(block.variances[lane, mine])
+                steps = normal * np.sqrt(block.variances[lane, k])
             else:
-                steps, m = np.zeros_like(own), block.roots.shape[-1]
-                moved = np.einsum("snij,snj->sni", block.roots[lane, mine], own[..., :m])
-                steps[:, hole] = moved.reshape(len(own), -1)
-            cells = block.means[lane, mine] + steps
+                steps = np.zeros_like(normal)
+                m = block.roots.shape[-1]
+                offsets = np.einsum("snij,snj->sni", block.roots[lane, k], normal[..., :m])
+                steps[:, hole] = offsets.reshape(len(normal), -1)
+            cells = block.means[lane, k] + steps
             whole[:, block.rows] = np.where(hole, cells, whole[:, block.rows])
         return whole
 
     def sampled(self, rows: Rows, components: Assignment, point: Point, rng: Rng) -> Rows:
-        """Rows drawn given their components."""
+        """Rows whose real cells are drawn given their components."""
         noise = rng.standard_normal(rows.real.shape)
         real, factors = point.means[components], self.by_component(point.precisions_cholesky)
         for k in range(self.n_components):
-            mine = components == k
-            real[mine] += self.matrices.spread(noise[None, mine], factors[k : k + 1])[0]
+            members = components == k
+            real[members] += self.matrices.spread(noise[None, members], factors[k : k + 1])[0]
         return replace(rows, real=real)
 
     def conditionals(
@@ -298,18 +302,18 @@ class RealColumns(ABC):
         holes = self.holes(~np.isnan(real))
         for m in np.unique(holes):
             same = np.flatnonzero(holes == m)
-            for part in in_blocks(same.size, self.n_components * max(self.n_features, int(m) ** 2)):
-                yield components.conditional(same[part], real[same[part]])
+            for rows in in_blocks(same.size, self.n_components * max(self.n_features, int(m) ** 2)):
+                yield components.conditional(same[rows], real[same[rows]])
 
 
 @dataclass(frozen=True)
 class Pull:
-    """What pulls at the factors A under every shape: parts of the log posterior's gradient."""
+    """Gradient of the log posterior in the factors A, before a shape maps it to its variables."""
 
     matrices: Matrices
     row_scales: Float[np.ndarray, "group feature *one"]
     counts: Float[np.ndarray, "group _"]  # Rows under each factor.
-    powers: Float[np.ndarray, "group _"]  # Of A_ii^2 in the prior.
+    powers: Float[np.ndarray, "group _"]  # Exponents of A_ii^2 in the prior.
     factors: Held  # L.
     scatter: Held  # S + kappa0 M, where M is the scatter of the means about the prior's.
 
@@ -319,21 +323,21 @@ class Pull:
         return self.matrices.product(self.scatter, self.factors)
 
     def by_log(self, squares: Float[np.ndarray, "group _"]) -> Vectors:
-        """Gradient in the logarithms of A_ii^2, which are given."""
+        """Gradient in ``log A_ii^2``; ``squares`` are ``A_ii^2``."""
         stress = self.matrices.diagonal(self.stress) * self.matrices.diagonal(self.factors)
         return 0.5 * (self.counts - squares) - 0.5 * stress + self.powers
 
     @property
     def by_entry(self) -> Held:
-        """Gradient in the entries of A below the diagonal, but for -A_ij of their prior.
+        """Gradient in A_ij below the diagonal, without the prior's -A_ij.
 
-        L^-T is upper triangular, so that only the scatter pulls at them.
+        L^-T is upper triangular, so only the scatter contributes.
         """
         return self.stress / -self.row_scales
 
 
 class NormalPrior:
-    """Prior of means and precision factors of any shape; ``powers`` are those of A_ii^2."""
+    """Prior of means and precision factors of any shape; ``powers`` are exponents of A_ii^2."""
 
     def __init__(self, law: RealColumns, hyper: Hyper) -> None:
         self._law, self._specification = law, law.specification
@@ -347,18 +351,18 @@ class NormalPrior:
         self.constant += 0.5 * law.n_components * d * float(np.log(kappa) - LOG_2PI)
         # From the normaliser of the means: log L_ii = log A_ii less this.
         self.constant -= float(sizes @ np.log(law.base_scales(hyper)).sum(axis=1))
-        entries = sum(own.size for own in law.own_variables() if own.name not in law.logs)
+        entries = sum(v.size for v in law.shape_variables() if v.name not in law.logs)
         self.constant -= 0.5 * law.n_groups * entries * LOG_2PI
 
     def log_density(self, parameters: Point, jacobian: bool) -> float:
-        """Log density at one point in nats, but for the constant."""
+        """Log density at one point in nats, without ``constant``."""
         law, factors = self._law, parameters.precisions_cholesky
         unit = factors * self._row_scales
         total = 2 * float(np.vdot(self._powers, np.log(law.matrices.diagonal(unit))))
         total -= 0.5 * float(np.vdot(unit, unit))
         if jacobian:
-            own = law.own_values(unit)
-            total += sum(float(np.log(own[name]).sum()) for name in law.logs)
+            group_values = law.shape_values(unit)
+            total += sum(float(np.log(group_values[name]).sum()) for name in law.logs)
         pull = parameters.means - self._location
         if law.n_groups == 1:  # all are under one factor, in one product
             whitened = law.matrices.whiten(pull[None], factors)
@@ -377,7 +381,7 @@ class NormalPrior:
         counts = sum_by_group(statistics.counts, self._specification)[:, None]
         scatter = sum_by_group(scatter, self._specification)
         of_rows = Pull(law.matrices, self._row_scales, counts, self._powers, factors, scatter)
-        gradient = law.own_gradient(law.of_groups(values), of_rows)
+        gradient = law.shape_gradient(law.of_groups(values), of_rows)
         if jacobian:
             for name in law.logs:
                 gradient[name] += 1.0
@@ -387,9 +391,8 @@ class NormalPrior:
 
 # Conjugate laws of precision factors.
 #
-# The conjugate family of a shape is that of its prior, of the posterior of rows whose components
-# are known, and of the proposals of jumps between modes. With :math:`T = I + L_0' S L_0 = U U'`, U
-# upper triangular,
+# The prior, the posterior of rows with known components and the proposals of jumps between modes
+# belong to one conjugate family. With :math:`T = I + L_0' S L_0 = U U'`, U upper triangular,
 #
 # .. math::
 #    A = U'^{-1} B, \quad B_{ii}^2 \sim \mathrm{Gamma}((n + \nu_0)/2 + 1,\ 1/2), \quad
@@ -412,10 +415,10 @@ class ConjugatePrecisions(ABC):
 
     @classmethod
     def stacked(cls, densities: Sequence[Self]) -> Self:
-        """Several densities of one structure side by side."""
-        shapes = np.stack([one.shapes for one in densities])
+        """Densities of one structure, stacked on a first axis of references."""
+        shapes = np.stack([density.shapes for density in densities])
         return replace(
-            densities[0], shapes=shapes, inner=np.stack([one.inner for one in densities])
+            densities[0], shapes=shapes, inner=np.stack([density.inner for density in densities])
         )
 
     @abstractmethod
@@ -424,9 +427,9 @@ class ConjugatePrecisions(ABC):
 
     @abstractmethod
     def log_densities(
-        self, factors: Float[np.ndarray, "given *feature"]
-    ) -> Float[np.ndarray, "reference given group"]:
-        """Log densities, in the graph's variables, of each given factor as that of each group.
+        self, factors: Float[np.ndarray, "point *feature"]
+    ) -> Float[np.ndarray, "reference point group"]:
+        """Log density of every factor under every group, in the variables of the graph.
 
         All groups must have the same scales.
         """
@@ -452,13 +455,13 @@ class FullPrecisions(ConjugatePrecisions):
         unit = np.zeros((n_groups, d * d))
         # Bartlett's decomposition of a Wishart variable: roots of chi-squared on the diagonal.
         unit[:, :: d + 1] = np.sqrt(gammas)
-        unit[:, lower_places(d)] = rng.standard_normal((n_groups, d * (d - 1) // 2))
+        unit[:, lower_indices(d)] = rng.standard_normal((n_groups, d * (d - 1) // 2))
         return (self._lower @ unit.reshape(self.inner.shape)) / self.scales[:, :, None]
 
     def log_densities(
-        self, factors: Float[np.ndarray, "given feature feature"]
-    ) -> Float[np.ndarray, "reference given group"]:
-        """Log densities of each given factor as that of each group."""
+        self, factors: Float[np.ndarray, "point feature feature"]
+    ) -> Float[np.ndarray, "reference point group"]:
+        """Log density of every factor under every group, in the variables of the graph."""
         d = factors.shape[1]
         unit = factors * self.scales[0][:, None]
         b = self.upper.swapaxes(-1, -2)[:, None] @ unit[None, :, None]
@@ -466,13 +469,13 @@ class FullPrecisions(ConjugatePrecisions):
         total = _log_gamma(diagonal, self.shapes[:, None], 0.5).sum(axis=-1)
         squares = np.einsum("mabij,mabij->mab", b, b) - diagonal.sum(axis=-1)
         total -= 0.5 * squares + 0.25 * d * (d - 1) * LOG_2PI
-        stretch = np.log(np.einsum("mbii->mbi", self.upper)) @ (2.0 + np.arange(d))
-        return total + stretch[:, None, :]
+        log_jacobian = np.log(np.einsum("mbii->mbi", self.upper)) @ (2.0 + np.arange(d))
+        return total + log_jacobian[:, None, :]
 
 
 @dataclass(frozen=True)
 class GammaPrecisions(ConjugatePrecisions):
-    """Density of the precision factors of a shape whose variables all are gamma variables."""
+    """Density of the precision factors of diagonal or spherical covariances: gamma variables."""
 
     law: RealColumns
 
@@ -481,15 +484,15 @@ class GammaPrecisions(ConjugatePrecisions):
         if not self.law.n_features:
             return np.zeros((len(self.scales), *self.law.matrices.shape))
         gammas = 2.0 * rng.standard_gamma(self.shapes) / self.inner
-        unit = self.law.unit_factors(self.law.parted(gammas))
+        unit = self.law.unit_factors(self.law.split(gammas))
         return unit / self.law.of_rows(self.scales)
 
     def log_densities(
-        self, factors: Float[np.ndarray, "given *feature"]
-    ) -> Float[np.ndarray, "reference given group"]:
-        """Log densities of each given factor as that of each group."""
-        own = self.law.own_values(factors * self.law.of_rows(self.scales[:1]))
-        gammas = np.concatenate([value.reshape(len(factors), -1) for value in own.values()], axis=1)
+        self, factors: Float[np.ndarray, "point *feature"]
+    ) -> Float[np.ndarray, "reference point group"]:
+        """Log density of every factor under every group, in the variables of the graph."""
+        values = self.law.shape_values(factors * self.law.of_rows(self.scales[:1]))
+        gammas = np.concatenate([v.reshape(len(factors), -1) for v in values.values()], axis=1)
         rates = 0.5 * self.inner[:, None]
         return _log_gamma(gammas[:, None, :], self.shapes[:, None], rates).sum(axis=-1)
 
@@ -500,7 +503,7 @@ def _log_gamma(values: np.ndarray, shape: np.ndarray, rate: np.ndarray | float) 
 
 
 def log_gamma_constant(freedom: float, columns: int) -> float:
-    """Normaliser of the gamma prior of a number that is the precision of so many columns."""
+    """Log normaliser of the gamma prior of a precision that ``columns`` columns share."""
     rate = 0.5 * columns
     shape = rate * freedom + 1
     return float(shape * np.log(rate) - gammaln(shape))

@@ -62,7 +62,7 @@ class Statistics:
 def sum_by_group(
     values: Float[np.ndarray, "component *rest"], specification: MixtureSpecification
 ) -> Float[np.ndarray, "group *rest"]:
-    """Add up what belongs to the components under one covariance."""
+    """Sums of ``values`` over the components of every covariance group."""
     sizes = specification.group_sizes
     if sizes.size == specification.n_components:
         return values.copy()
@@ -74,13 +74,13 @@ def sum_by_group(
 def sum_by_class(
     values: Float[np.ndarray, " component"], specification: MixtureSpecification
 ) -> Float[np.ndarray, " label"]:
-    """Add up what belongs to the components of each class."""
+    """Sums of ``values`` over the components of every class."""
     return np.bincount(specification.component_class, weights=values)
 
 
 @dataclass(frozen=True)
 class JointPoint:
-    r"""Rows under one point of a mixture, which carry gradients in their log joints back to it.
+    r"""Log joints of rows at one point, with the map from their gradients to statistics.
 
     An objective :math:`J(\ell)` of :math:`\ell_{nk} = \log p(x_n, k)` has the gradient
 
@@ -117,9 +117,9 @@ class JointPoint:
     _sums: Callable[[np.ndarray], Statistics]
 
     def statistics(self, gradients: Float[np.ndarray, "obs component"]) -> Statistics:
-        """Statistics with gradients in the log joints in the place of weighted responsibilities.
+        """Statistics with ``G = dJ / d log_joint`` in place of weighted responsibilities.
 
-        Gradients are of any sign, and row weights are part of them. ``pointwise`` and
+        G has any sign and includes the row weights. ``pointwise`` and
         ``log_likelihood`` are the row and total sums of ``G log_joint``.
         """
         pointwise = np.einsum("nk,nk->n", gradients, self.log_joint)

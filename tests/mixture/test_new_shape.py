@@ -37,10 +37,10 @@ class ExchangeableCovariances(RealColumns):
 
     form = Matrices
 
-    def own_variables(self):
+    def shape_variables(self):
         return Variable("along", (), (), "log"), Variable("across", (), (), "log")
 
-    def own_values(self, unit):
+    def shape_values(self, unit):
         return dict(zip(("along", "across"), self.two(unit @ unit.swapaxes(1, 2)), strict=True))
 
     def unit_factors(self, values):
@@ -48,7 +48,7 @@ class ExchangeableCovariances(RealColumns):
         d = self.n_features
         return np.linalg.cholesky(across * np.eye(d) + (along - across) / d)
 
-    def own_gradient(self, values, pull):
+    def shape_gradient(self, values, pull):
         inverse = 1 / pull.row_scales[..., 0]
         found = []
         for value, stress, columns in zip(
@@ -155,7 +155,7 @@ def test_a_planted_shape_is_drawn_from_its_prior(planted) -> None:
     prior = posterior(Assigned(*none, (np.zeros((1, 2)),)), hyper, one)
     rng, law = np.random.default_rng(1), laws_of(one).reals
     factors = np.concatenate([prior.draw(rng).precisions_cholesky for _ in range(4000)])
-    found, total = law.own_values(factors * law.row_scales(hyper)), 0.0
+    found, total = law.shape_values(factors * law.row_scales(hyper)), 0.0
     for value, columns in zip(found.values(), (1, 2), strict=True):
         freedom = hyper.degrees_of_freedom
         expected = gamma(columns * freedom / 2 + 1, scale=2 / columns)

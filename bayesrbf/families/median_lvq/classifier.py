@@ -104,13 +104,13 @@ def explanation(
     entries = order.ravel()
     listed = ~np.isnan(flat[rows, entries])
     rows, entries = rows[listed], entries[listed]
-    places = entries // n_classes
+    positions = entries // n_classes
     return pd.DataFrame(
         {
             "row": rows,
-            "exemplar": exemplars[places],
+            "exemplar": exemplars[positions],
             "label": classes[entries % n_classes],
-            "dissimilarity": dissimilarities[rows, places],
+            "dissimilarity": dissimilarities[rows, positions],
             "responsibility": flat[rows, entries],
         }
     )
@@ -125,26 +125,27 @@ GOWER: Final = "gower"
 def read_whole(
     reading: Reading, metric: Metric, X: object, y: object, sample_weight: object, groups: object
 ) -> TrainingTable:
-    """Rows of positive weight that are compared whole; copies of one are one unit."""
+    """Training table of rows that are compared whole; duplicates are one independent subject."""
     refuse_collection(reading, X)
-    shell, whole = type(reading.owner, (BaseEstimator,), {})(), WholeRows(metric)
-    given = whole.read(X, shell, reset=True)
+    shell = type(reading.owner, (BaseEstimator,), {})()
+    whole = WholeRows(metric)
+    raw = whole.read(X, shell, reset=True)
     if y is None:
         raise ValueError(f"{reading.owner}.fit requires y to be passed, but the target y is None.")
-    labels = read_labels(reading, given.whole, y, row_weights(sample_weight, given.whole))
-    of_rows = row_groups(groups, given.whole, f"{reading.owner}.fit")
-    kept = np.flatnonzero(labels.weights > 0)
-    rows = replace(given, labels=labels.codes, weights=labels.weights)
-    rows = rows if kept.size == rows.n_obs else rows.take(kept)
+    labels = read_labels(reading, raw.whole, y, row_weights(sample_weight, raw.whole))
+    of_rows = row_groups(groups, raw.whole, f"{reading.owner}.fit")
+    row_indices = np.flatnonzero(labels.weights > 0)
+    rows = replace(raw, labels=labels.codes, weights=labels.weights)
+    rows = rows if row_indices.size == rows.n_obs else rows.take(row_indices)
     cells = _as_vectors(rows, whole)
     cells = _by_position(rows) if cells is None else cells
-    weighed, repeated = table.with_units(cells, None if of_rows is None else of_rows[kept])
-    warn_of_copies(repeated, kept.size, reading.owner)
+    weighed, repeated = table.with_units(cells, None if of_rows is None else of_rows[row_indices])
+    warn_of_copies(repeated, row_indices.size, reading.owner)
     return TrainingTable(
         reading.owner,
         None,
         replace(rows, weights=weighed.weights, units=weighed.units),
-        kept,
+        row_indices,
         reading.seed,
         shell.n_features_in_,
         vars(shell).get("feature_names_in_"),
@@ -155,33 +156,33 @@ def read_whole(
     )
 
 
-def _as_vectors(rows: Observations, how: RowReader | None) -> Observations | None:
-    """Rows with cells that tell copies apart; None where they are neither cells nor numbers."""
-    if not isinstance(how, WholeRows) or rows.whole is None:
+def _as_vectors(rows: Observations, reader: RowReader | None) -> Observations | None:
+    """Rows with cells by which duplicates are found; None without cells or numbers."""
+    if not isinstance(reader, WholeRows) or rows.whole is None:
         return rows
-    if how.metric == PRECOMPUTED or rows.whole.dtype.kind != "f":
+    if reader.metric == PRECOMPUTED or rows.whole.dtype.kind != "f":
         return None
     return replace(rows, real=rows.whole.astype(np.float64), whole=None)
 
 
 def _by_position(rows: Observations) -> Observations:
-    """Rows whose only cell is their position, which is all that splits need to know of them."""
+    """Rows with their index as the only cell, enough to split and match them."""
     positions = np.arange(rows.n_obs, dtype=np.float64)[:, None]
     return replace(rows, real=positions, codes=np.empty((rows.n_obs, 0), np.intp), whole=None)
 
 
 def merged(training: TrainingTable) -> TrainingTable:
-    """The table of distinct rows, and which row is a copy of which."""
-    given, n_obs = training.rows, training.rows.n_obs
-    cells = _as_vectors(given, training.whole)
+    """Training table of distinct rows, with ``copies``: every row's index among them."""
+    observations, n_obs = training.rows, training.rows.n_obs
+    cells = _as_vectors(observations, training.whole)
     if cells is None:
         return replace(training, copies=np.stack([training.kept, np.arange(n_obs)]))
-    rows, place = table.distinct(cells)
+    rows, positions = table.distinct(cells)
     first = np.full(rows.n_obs, n_obs)
-    np.minimum.at(first, place, np.arange(n_obs))
-    if given.whole is not None:
-        rows = replace(rows, real=np.empty((rows.n_obs, 0)), whole=given.whole[first])
-    copies = np.stack([training.kept, place])
+    np.minimum.at(first, positions, np.arange(n_obs))
+    if observations.whole is not None:
+        rows = replace(rows, real=np.empty((rows.n_obs, 0)), whole=observations.whole[first])
+    copies = np.stack([training.kept, positions])
     return replace(training, rows=rows, kept=training.kept[first], copies=copies)
 
 
@@ -195,7 +196,7 @@ SIGMA_GRID: Final = (0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.8)
 def widths_to_try(
     objective: str, sigma: object, prior: MedianLVQPrior, scale: float
 ) -> tuple[Sigma | None, ...]:
-    """Widths among which cross-validation chooses; one where there is no choice.
+    """Candidate widths of cross-validation; a single width where sigma is given or sampled.
 
     >>> widths_to_try("rslvq", 2, MedianLVQPrior(), 1.0)
     (2.0,)
@@ -210,7 +211,7 @@ def widths_to_try(
 
 
 def wider_ones(widths: Sequence[Sigma | None], chosen: Sigma | None) -> tuple[float, ...]:
-    """Widths among those tried that lie above the chosen one, from the widest on.
+    """Candidate widths above the chosen width, in descending order.
 
     >>> wider_ones((1.0, 2.0, 3.0), 1.0)
     (3.0, 2.0)
@@ -230,7 +231,7 @@ def choose_width(
     calibrate: bool,
     masked: Source | None,
 ) -> tuple[Sigma | None, Calibration]:
-    """Width of least held-out log loss, and what calibrates it: for all rows, for hidden cells."""
+    """Width with the smallest held-out log loss, and its calibration by missing fraction."""
     if len(widths) == 1 and not calibrate:
         return widths[0], NO_CALIBRATION
     predictions = held_out(rows, prototypes, widths, settings, training, cv=cv, masked=masked)
@@ -254,29 +255,31 @@ def held_out(
     cv: object,
     masked: Source | None,
 ) -> HeldOut | None:
-    """Class log joints of rows that the exemplars were not searched for with.
+    """Class log joints of held-out rows under every width; None if no row is held out.
 
-    A row that is held out is no exemplar and has no likelihood. With a source that compares
-    ``masked`` rows of a table, it is compared with more and more of its cells hidden, too.
+    A held-out row is no exemplar and has no likelihood. With the source ``masked``, which compares
+    rows of a table, copies of the row with more and more masked cells are compared, too.
     """
-    given, classes, masking = training.rows, training.class_labels, None
+    training_rows, classes, masking = training.rows, training.class_labels, None
     if masked is None:
-        given = _by_position(given)
+        training_rows = _by_position(training_rows)
     else:
-        masking = masking_of(given, training.read_columns, classes.size, settings.seed)
+        masking = masking_of(training_rows, training.read_columns, classes.size, settings.seed)
 
     def compare(
         test: Observations, chosen: Int[np.ndarray, " prototype"]
     ) -> Real[np.ndarray, "test prototype"]:
         if masked is None:
-            return rows.values[_places(test, given)[:, None], chosen]
+            return rows.values[_positions(test, training_rows)[:, None], chosen]
         return masked.to(test, chosen)
 
     def predict(
         fold: int, train: Observations, test: Observations
     ) -> Float[np.ndarray, "test width label"]:
         seeded = replace(settings, n_init=1, seed=settings.seed + 1 + fold)
-        points = _searched(_restricted(rows, _places(train, given)), prototypes, widths, seeded)
+        points = _searched(
+            _restricted(rows, _positions(train, training_rows)), prototypes, widths, seeded
+        )
         return np.stack(
             [
                 exemplar_log_joint(compare(test, point.exemplars), prototypes, point)
@@ -285,13 +288,13 @@ def held_out(
             axis=1,
         )
 
-    splits = split_rows(cv, given, training.kept, settings.seed)
+    splits = split_rows(cv, training_rows, training.kept, settings.seed)
     return hold_out(splits, predict, classes, masking=masking)
 
 
-def _places(part: Observations, rows: Observations) -> Int[np.ndarray, " part"]:
-    """Places of the rows of a part among distinct rows."""
-    _, codes = table.distinct(joined_rows([rows, part]))
+def _positions(subset: Observations, rows: Observations) -> Int[np.ndarray, " subset"]:
+    """Indices of the rows of ``subset`` among distinct ``rows``."""
+    _, codes = table.distinct(joined_rows([rows, subset]))
     return np.argsort(codes[: rows.n_obs])[codes[rows.n_obs :]]
 
 
@@ -301,10 +304,10 @@ def _searched(
     widths: Sequence[Sigma | None],
     settings: SearchSettings,
 ) -> list[MedianLVQParameters]:
-    """Exemplars under every width: a search starts where that of the next wider one ended.
+    """Exemplars under every width, each search started at the end of the next wider width.
 
-    Wide kernels leave fewer optima; and widths that share their start are compared with less
-    noise than by starts of their own.
+    Wide kernels have fewer optima; and widths with a common start are compared with less noise
+    than under independent starts.
     """
     points: list[MedianLVQParameters] = []
     for width in reversed(widths):
@@ -314,7 +317,7 @@ def _searched(
 
 
 def _restricted(rows: Dissimilarities, seen: Int[np.ndarray, " seen"]) -> Dissimilarities:
-    """Dissimilarities of all rows, of which only some have a label or may be exemplars."""
+    """Dissimilarities with labels and candidates at the rows ``seen`` only."""
     labels = np.full(rows.n_obs, -1)
     labels[seen] = rows.labels[seen]
     return replace(rows, labels=labels, candidates=candidates_of(labels, rows.n_classes))
@@ -566,7 +569,7 @@ class MedianLVQClassifier(Classifier):
         return self
 
     def _check_arguments(self) -> None:
-        """GLVQ has no likelihood: what asks for one is refused."""
+        """Raise ValueError for arguments that need a likelihood under GLVQ, which has none."""
         super()._check_arguments()
         if self.objective != "glvq":
             return
@@ -609,26 +612,26 @@ class MedianLVQClassifier(Classifier):
         return super().refine(method, **options)
 
     def __lacks__(self, need: str) -> str:
-        """Why an estimator of these arguments lacks what an answer needs; empty where it has it."""
+        """Message on why the estimator lacks ``need``, such as a likelihood; else empty."""
         margins = self.objective == "glvq"
         match need:
             case "density":
                 return "exemplars only compare them: fit a MixtureDensity for it"
             case "columns" if self.metric != GOWER:
-                how = f"metric={self.metric!r} compares whole rows"
-                return f"{how}: use metric='gower', or responsible_exemplars"
+                reason = f"metric={self.metric!r} compares whole rows"
+                return f"{reason}: use metric='gower', or responsible_exemplars"
             case "likelihood" if margins:
                 return "objective='glvq' has none: use objective='rslvq'"
             case "margins" if not margins:
                 return "objective='rslvq' has none: use predict_log_proba"
             case "probabilities" if margins and not self.calibrate:
-                how = "objective='glvq' has none under calibrate=False"
-                return f"{how}: use decision_function, calibrate=True or objective='rslvq'"
+                reason = "objective='glvq' has none under calibrate=False"
+                return f"{reason}: use decision_function, calibrate=True or objective='rslvq'"
             case _:
                 return ""
 
     def _check_method(self, method: str) -> None:
-        """Exemplars are discrete."""
+        """Raise ValueError for any method but Gibbs sampling: exemplars are discrete."""
         if method != "gibbs":
             raise ValueError(
                 f"refine(method) must be 'gibbs' for {type(self).__name__}, whose exemplars are "

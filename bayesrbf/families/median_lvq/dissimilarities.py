@@ -51,15 +51,15 @@ class WholeRows:
     metric: Metric
 
     def read(self, X: Any, shell: BaseEstimator, *, reset: bool) -> Observations:
-        """Rows without cells."""
-        given = self._array(X, shell, reset=reset)
-        cells, no_codes = np.empty((len(given), 0)), np.empty((len(given), 0), dtype=np.intp)
+        """Observations without cells, their rows in ``whole``."""
+        array = self._array(X, shell, reset=reset)
+        cells, no_codes = np.empty((len(array), 0)), np.empty((len(array), 0), dtype=np.intp)
         return Observations(
-            cells, no_codes, np.full(len(given), -1), np.ones(len(given)), whole=given
+            cells, no_codes, np.full(len(array), -1), np.ones(len(array)), whole=array
         )
 
     def _array(self, X: Any, shell: BaseEstimator, *, reset: bool) -> np.ndarray:
-        """Rows as the metric takes them."""
+        """Rows as an array that the metric accepts."""
         if self.metric == PRECOMPUTED:
             return self._matrix(X, shell, reset=reset)
         if not callable(self.metric) and self.metric not in METRICS:
@@ -78,11 +78,11 @@ class WholeRows:
         return rows
 
     def _matrix(self, X: Any, shell: BaseEstimator, *, reset: bool) -> np.ndarray:
-        """Dissimilarities, those of training rows to each other."""
+        """A precomputed matrix, checked: square when fitting, else one column a training row."""
         matrix: np.ndarray = check_array(
             X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", input_name="X"
         )
-        # New rows may have holes where no exemplar is: what is looked at is checked there.
+        # Columns of new rows that are no exemplar may be NaN; columns in use are checked later.
         if reset or matrix.shape[1] != shell.n_features_in_:
             assert_all_finite(matrix, input_name="X")
         validate_data(shell, X, reset=reset, skip_check_array=True)
@@ -99,9 +99,9 @@ class WholeRows:
 
 
 def pairwise(
-    rows: np.ndarray, others: np.ndarray, metric: Metric, dtype: type[np.floating] = np.float64
-) -> Float[np.ndarray, "row other"]:
-    """Dissimilarities ``d(rows[n], others[m])``, a block of rows at a time.
+    rows: np.ndarray, reference: np.ndarray, metric: Metric, dtype: type[np.floating] = np.float64
+) -> Float[np.ndarray, "row reference"]:
+    """Dissimilarities ``d(rows[n], reference[m])``, computed a block of rows at a time.
 
     The metric is a name that scikit-learn knows, or a function of two rows that gives a number; it
     need not be symmetric. One that ``numba.njit`` compiled is called from compiled code, where the
@@ -112,23 +112,23 @@ def pairwise(
     array([[1.],
            [2.]])
     """
-    result = np.empty((len(rows), len(others)), dtype=dtype)
-    for part in in_blocks(len(rows), len(others)):
-        result[part] = _block(rows[part], others, metric)
+    result = np.empty((len(rows), len(reference)), dtype=dtype)
+    for block in in_blocks(len(rows), len(reference)):
+        result[block] = _block(rows[block], reference, metric)
     return result
 
 
-def _block(rows: np.ndarray, others: np.ndarray, metric: Metric) -> np.ndarray:
-    """Dissimilarities of some rows; a callable is asked for every pair."""
+def _block(rows: np.ndarray, reference: np.ndarray, metric: Metric) -> np.ndarray:
+    """Dissimilarities of rows to ``reference``; a callable is called for every pair."""
     if not callable(metric):
-        return np.asarray(pairwise_distances(rows, others, metric=metric))
+        return np.asarray(pairwise_distances(rows, reference, metric=metric))
     if is_jitted(metric) and rows.dtype.kind in "biuf":
-        return every_pair(rows, others, metric)
-    return np.array([[metric(row, other) for other in others] for row in rows], dtype=float)
+        return every_pair(rows, reference, metric)
+    return np.array([[metric(row, other) for other in reference] for row in rows], dtype=float)
 
 
 def check_values(values: Real[np.ndarray, "obs row"]) -> None:
-    """Refuse dissimilarities that are missing, infinite or negative."""
+    """Raise ValueError for dissimilarities that are missing, infinite or negative."""
     if values.size == 0:
         return
     low, high = values.min(), values.max()
@@ -173,37 +173,39 @@ class Gower:
     """Fraction of pairs of training rows whose levels differ."""
 
     def between(
-        self, rows: Observations, others: Observations, dtype: type[np.floating] = np.float64
-    ) -> Float[np.ndarray, "row other"]:
-        """Dissimilarities, from 0 to 1, of rows to others.
+        self, rows: Observations, reference: Observations, dtype: type[np.floating] = np.float64
+    ) -> Float[np.ndarray, "row reference"]:
+        """Dissimilarities of rows to ``reference``, from 0 to 1.
 
         Both are in the user's units; a block of rows is computed at a time.
         """
-        result = np.empty((rows.n_obs, others.n_obs), dtype=dtype)
-        for part in in_blocks(rows.n_obs, others.n_obs):
-            result[part] = self._block(rows.take(part), others)
+        result = np.empty((rows.n_obs, reference.n_obs), dtype=dtype)
+        for block in in_blocks(rows.n_obs, reference.n_obs):
+            result[block] = self._block(rows.take(block), reference)
         return result
 
-    def _block(self, rows: Observations, others: Observations) -> Float[np.ndarray, "row other"]:
-        """Dissimilarities of some rows, column by column."""
-        total = np.zeros((rows.n_obs, others.n_obs))
+    def _block(
+        self, rows: Observations, reference: Observations
+    ) -> Float[np.ndarray, "row reference"]:
+        """Dissimilarities of rows to ``reference``, summed column by column."""
+        total = np.zeros((rows.n_obs, reference.n_obs))
         with np.errstate(over="ignore"):
-            for here, there, span, hole in zip(
-                rows.real.T, others.real.T, self.ranges, self.real_holes, strict=True
+            for x, y, span, hole in zip(
+                rows.real.T, reference.real.T, self.ranges, self.real_holes, strict=True
             ):
                 # Divided first, because the difference of the cells may overflow.
-                difference = np.abs(here[:, None] / span - there / span)
+                difference = np.abs(x[:, None] / span - y / span)
                 np.minimum(difference, 1.0, out=difference)
                 total += np.where(np.isnan(difference), hole, difference)
-        for here, there, hole in zip(rows.codes.T, others.codes.T, self.code_holes, strict=True):
-            missing = (here < 0)[:, None] | (there < 0)
-            total += np.where(missing, hole, here[:, None] != there)
+        for x, y, hole in zip(rows.codes.T, reference.codes.T, self.code_holes, strict=True):
+            missing = (x < 0)[:, None] | (y < 0)
+            total += np.where(missing, hole, x[:, None] != y)
         return total / max(1, self.ranges.size + self.code_holes.size)
 
     def __laws__(self) -> Requirements:
         yield within(self.ranges, 1e-305), "positive ranges"
         holes = self.real_holes, self.code_holes
-        yield all(within(one, 0, 1 + TOLERANCE) for one in holes), "means from 0 to 1"
+        yield all(within(hole, 0, 1 + TOLERANCE) for hole in holes), "means from 0 to 1"
 
 
 def learn_gower(rows: Observations) -> Gower:
@@ -232,7 +234,7 @@ def learn_gower(rows: Observations) -> Gower:
 
 
 def _spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-    """Range of the observed cells, and the mean difference of two of them in ranges."""
+    """Range of the observed cells, and Gini's mean difference as a fraction of the range."""
     seen = ~np.isnan(column)
     order = np.argsort(column[seen], kind="stable")
     values, mass = column[seen][order], weights[seen][order]
@@ -249,7 +251,7 @@ def _spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
 
 
 def _diversity(column: np.ndarray, weights: np.ndarray) -> float:
-    """Fraction of pairs of observed cells whose levels differ."""
+    """Gini-Simpson index ``1 - sum p^2`` of the observed levels."""
     seen = column >= 0
     if not seen.any():
         return 0.0

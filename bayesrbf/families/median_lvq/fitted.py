@@ -54,7 +54,7 @@ class MatrixSource:
         return self.kept.size
 
     def to(self, rows: Observations, chosen: Int[np.ndarray, " chosen"]) -> Compared:
-        """Rows compared to chosen training rows, in the precision that they come in."""
+        """Dissimilarities of rows to the ``chosen`` training rows, in the user's precision."""
         assert rows.whole is not None  # they are read whole
         columns = self.kept[chosen]
         if np.array_equal(columns, np.arange(rows.whole.shape[1])):
@@ -79,10 +79,10 @@ class TableSource:
         return self.rows.n_obs
 
     def to(self, rows: Observations, chosen: Int[np.ndarray, " chosen"]) -> Compared:
-        """Rows compared to chosen training rows."""
-        others = self.rows.take(chosen)
-        dtype = _dtype(rows.n_obs * others.n_obs)
-        return self.gower.between(rows.reordered(self.order), others, dtype)
+        """Dissimilarities of rows to the ``chosen`` training rows."""
+        reference = self.rows.take(chosen)
+        dtype = _dtype(rows.n_obs * reference.n_obs)
+        return self.gower.between(rows.reordered(self.order), reference, dtype)
 
     def __laws__(self) -> Requirements:
         gower, rows, order = self.gower, self.rows, self.order
@@ -104,10 +104,10 @@ class VectorSource:
         return len(self.rows)
 
     def to(self, rows: Observations, chosen: Int[np.ndarray, " chosen"]) -> Compared:
-        """Rows compared to chosen training rows."""
+        """Dissimilarities of rows to the ``chosen`` training rows."""
         assert rows.whole is not None  # they are read whole
-        others = self.rows[chosen]
-        return pairwise(rows.whole, others, self.metric, _dtype(rows.n_obs * len(others)))
+        reference = self.rows[chosen]
+        return pairwise(rows.whole, reference, self.metric, _dtype(rows.n_obs * len(reference)))
 
     def __laws__(self) -> Requirements:
         finite = self.rows.dtype.kind in "OU" or bool(np.isfinite(self.rows).all())
@@ -123,12 +123,12 @@ LARGEST_DOUBLE: Final = 2**27
 
 
 def _dtype(n_entries: int) -> type[np.floating]:
-    """The type in which so many dissimilarities are held."""
+    """Precision of a matrix of ``n_entries`` dissimilarities."""
     return np.float64 if n_entries <= LARGEST_DOUBLE else np.float32
 
 
 def source_of(training: TrainingTable) -> Source:
-    """Source of the dissimilarities of rows from those of a training table."""
+    """Source of dissimilarities of new rows to the rows of a training table."""
     rows, reader = training.rows, training.whole
     if not isinstance(reader, WholeRows):
         # Sums over columns in one order, whatever the table's: ties must stay ties.
@@ -142,7 +142,7 @@ def source_of(training: TrainingTable) -> Source:
 
 
 class ExemplarPredictor(Predictor):
-    """Class probabilities of rows, each of which is compared once to each exemplar of the draws."""
+    """Class probabilities of rows under draws; every exemplar is compared to the rows once."""
 
     def __init__(self, model: FittedExemplars, log_posterior: Any, rows: Observations) -> None:
         self._model, self._log_posterior, self._rows = model, log_posterior, rows
@@ -150,23 +150,25 @@ class ExemplarPredictor(Predictor):
         self._columns = np.empty((rows.n_obs, 0))
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
-        """Summed kernels of the classes under every draw."""
+        """Class probabilities and summed kernels under every draw."""
         log_posterior = self._log_posterior
         exemplars = [log_posterior.exemplars(theta) for theta in thetas]
         new = np.setdiff1d(exemplars, self._known)
         if new.size:  # metrics of scikit-learn refuse to compare with no row
             self._known = np.append(self._known, new)
             self._columns = np.hstack([self._columns, self._model.compared(self._rows, new)])
-        place = np.argsort(self._known)
-        ordered = self._known[place]
-        said = []
+        order = np.argsort(self._known)
+        ordered = self._known[order]
+        predictions = []
         for theta, chosen in zip(thetas, exemplars, strict=True):
-            columns = self._columns[:, place[np.searchsorted(ordered, chosen)]]
+            columns = self._columns[:, order[np.searchsorted(ordered, chosen)]]
             width = log_posterior.width(theta)
-            said.append(to_prediction(class_log_joint(columns, log_posterior.prototypes, width)))
+            predictions.append(
+                to_prediction(class_log_joint(columns, log_posterior.prototypes, width))
+            )
         return ClassPrediction(
-            np.stack([one.log_probabilities for one in said]),
-            np.stack([one.log_density for one in said]),
+            np.stack([prediction.log_probabilities for prediction in predictions]),
+            np.stack([prediction.log_density for prediction in predictions]),
         )
 
 
@@ -178,7 +180,7 @@ class FittedExemplars(FittedModel):
     table: Dissimilarities  # Training rows compared to each other.
     prototypes: Prototypes
     parameters: MedianLVQParameters
-    sigma: Sigma | None  # What is known of the width; None for GLVQ, which has none.
+    sigma: Sigma | None  # Prior or fixed value of the width; None for GLVQ, which has none.
 
     @property
     def density(self) -> None:
@@ -197,7 +199,7 @@ class FittedExemplars(FittedModel):
     def compared(
         self, rows: Observations, chosen: Int[np.ndarray, " chosen"]
     ) -> Float[np.ndarray, "obs chosen"]:
-        """Dissimilarities of rows to chosen training rows."""
+        """Dissimilarities of rows to the ``chosen`` training rows, checked, in float64."""
         values = self.source.to(rows, chosen)
         check_values(values)
         return values.astype(np.float64)
@@ -219,7 +221,7 @@ class FittedExemplars(FittedModel):
         return MedianLVQLogPosterior(self.table, self.prototypes, self.sigma)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
-        """The fitted point in the coordinates of its log posterior."""
+        """Unconstrained coordinates of the fitted point."""
         return log_posterior.pack(self.parameters)
 
     def predictor(
@@ -235,20 +237,20 @@ class FittedExemplars(FittedModel):
         needed: Int[np.ndarray, " needed"],
         points: Float[np.ndarray, "draw coordinate"],
     ) -> Float[np.ndarray, "obs needed label"]:
-        """Part of each exemplar in the answer for each row, by class, averaged over points.
+        """Responsibility of each exemplar for each row, by class, averaged over points.
 
         ``columns`` are dissimilarities to the ``needed`` rows: the exemplars of all points,
-        ascending. NaN where such a row is no exemplar of the class at any of the points.
+        ascending. NaN where a needed row is no exemplar of the class at any of the points.
         """
         mean = np.zeros((*columns.shape, len(self.prototypes.class_slices)))
         members = np.zeros(mean.shape[1:], dtype=bool)
         for point in points:
-            places = np.searchsorted(needed, log_posterior.exemplars(point))
-            of_point = responsibilities(columns[:, places], log_posterior.width(point))
-            for place, label, one in zip(places, self.prototypes.classes, of_point.T, strict=True):
-                mean[:, place, label] += one / len(points)
-                members[place, label] = True
-        # NaN says that the row is no exemplar; 0 would say that it has no part in the answer.
+            positions = np.searchsorted(needed, log_posterior.exemplars(point))
+            of_point = responsibilities(columns[:, positions], log_posterior.width(point))
+            for j, label, share in zip(positions, self.prototypes.classes, of_point.T, strict=True):
+                mean[:, j, label] += share / len(points)
+                members[j, label] = True
+        # NaN: no exemplar of the class. 0 would be an exemplar without responsibility.
         mean[:, ~members] = np.nan
         return mean
 
@@ -300,7 +302,7 @@ class FittedExemplars(FittedModel):
 def candidates_of(
     labels: Int[np.ndarray, " obs"], n_classes: int
 ) -> tuple[Int[np.ndarray, " candidate"], ...]:
-    """Rows that may be an exemplar of each class: its own."""
+    """Candidate exemplars of each class: the rows with its label."""
     return tuple(np.flatnonzero(labels == label) for label in range(n_classes))
 
 

@@ -22,12 +22,12 @@ from bayesrbf.families.median_lvq.compiled import (
 )
 from bayesrbf.families.median_lvq.records import Dissimilarities, Prototypes, SigmaPrior
 
-# Exemplars that move one at a time: the columns that a search reads.
+# Coordinate search over exemplars: columns of dissimilarities, and scores of swaps.
 #
-# Columns say how dissimilar the labelled rows are to the candidates of a class. Every candidate of
-# a prototype is judged in one matrix expression: with the prototype taken out, a row keeps what
-# the others give it, and each candidate adds its own term. A search asks for the same columns
-# again and again. They are kept where they are few, else made a block of rows at a time.
+# A column has the dissimilarities of the labelled rows to one candidate. All candidates of a
+# prototype are scored in one matrix expression: the reduction over the other prototypes, plus the
+# term of the candidate. A search reads the same columns many times. They stay in memory where they
+# are few, else they are computed a block of rows at a time.
 
 
 Exemplars = Int[np.ndarray, " prototype"]  # Training row that each prototype is.
@@ -35,9 +35,9 @@ Exemplars = Int[np.ndarray, " prototype"]  # Training row that each prototype is
 
 @dataclass(frozen=True)
 class CandidateColumns:
-    """Dissimilarities of the labelled rows to candidates, in a fixed form.
+    """Transformed dissimilarities of the labelled rows to candidates.
 
-    ``form`` maps dissimilarities, entry by entry, to what is asked for in float64.
+    ``form`` is the transform, such as a kernel; it acts entry by entry and returns float64.
     """
 
     rows: Dissimilarities
@@ -54,43 +54,43 @@ class CandidateColumns:
         return self.rows.weights[self.rows.labelled]
 
     @cached_property
-    def kept(self) -> Float[np.ndarray, " entry"] | None:
-        """Columns of the classes one after the other, each in one piece, where they are few."""
+    def flat_columns(self) -> Float[np.ndarray, " entry"] | None:
+        """Blocks (labelled row, candidate) of all classes, flattened; None if too large."""
         return None if self.rows.to_candidates is None else self.form(self.rows.to_candidates)
 
     def blocks(self, label: int) -> Iterator[tuple[slice, Float[np.ndarray, "row candidate"]]]:
-        """Columns of a class, and where they lie among the labelled rows.
+        """Slices of the labelled rows, each with its columns of the candidates of a class.
 
-        All rows come at once where the columns are kept, else in blocks.
+        There is one slice where the columns are in memory.
         """
         rows, candidates = self.rows.labelled, self.rows.candidates[label]
-        if self.kept is not None:
+        if self.flat_columns is not None:
             first, last = rows.size * self.rows.candidate_starts[label : label + 2]
-            yield slice(None), self.kept[first:last].reshape(rows.size, -1)
+            yield slice(None), self.flat_columns[first:last].reshape(rows.size, -1)
             return
         for at in in_blocks(rows.size, candidates.size, cached=True):
             yield at, self.form(self.rows.values[rows[at][:, None], candidates])
 
     def of(self, exemplars: Exemplars) -> Float[np.ndarray, "prototype labelled"]:
-        """Columns of given rows, each one line of the result."""
+        """Columns of the exemplars as C-ordered lines."""
         columns = self.form(self.rows.values[self.rows.labelled[:, None], exemplars])
         return np.ascontiguousarray(columns.T)
 
 
 class MovingExemplars(ABC):
-    """Exemplars that move one at a time, and what each candidate would make of an objective."""
+    """Coordinate search over exemplars: the objective at every candidate of one prototype."""
 
     def __init__(
         self, columns: CandidateColumns, prototypes: Prototypes, exemplars: Exemplars
     ) -> None:
         self.columns, self.prototypes = columns, prototypes
         self._lines = columns.of(exemplars)
-        self._starts = [part.start for part in prototypes.class_slices]
+        self._starts = [block.start for block in prototypes.class_slices]
         self._rows = np.arange(columns.labels.size)
 
     @abstractmethod
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The objective for a prototype at each of the candidates of its class."""
+        """Objective with the prototype at each candidate of its class."""
 
     def sweep(
         self,
@@ -100,16 +100,16 @@ class MovingExemplars(ABC):
         uniforms: Float[np.ndarray, " turn"] | None = None,
         tolerance: float = 0.0,
     ) -> Exemplars:
-        """Move the prototypes of ``order`` in turn, to the best candidate or to one that is drawn.
+        """Move the prototypes of ``order`` in turn, to the best or to a drawn candidate.
 
         With ``uniforms``, numbers from 0 to 1, one a turn, the candidate is drawn with the
         softmax of the scores as its probabilities. Without, a prototype moves to the best
         candidate where that gains more than ``tolerance``.
         """
-        moved = exemplars.copy()
+        updated = exemplars.copy()
         for turn, prototype in enumerate(order.tolist()):
             candidates = self.columns.rows.candidates[self.prototypes.classes[prototype]]
-            values, now = self.scores(prototype), np.searchsorted(candidates, moved[prototype])
+            values, now = self.scores(prototype), np.searchsorted(candidates, updated[prototype])
             if uniforms is None:
                 best = values.argmax()
                 chosen = best if values[best] - values[now] > tolerance else now
@@ -117,20 +117,19 @@ class MovingExemplars(ABC):
                 masses = np.cumsum(np.exp(values - values.max()))
                 drawn = np.searchsorted(masses, uniforms[turn] * masses[-1], side="right")
                 chosen = min(drawn, candidates.size - 1)  # rounding may lead beyond the last
-            moved[prototype] = candidates[chosen]
-            self._lines[prototype] = self.columns.of(moved[prototype : prototype + 1])[0]
-        return moved
+            updated[prototype] = candidates[chosen]
+            self._lines[prototype] = self.columns.of(updated[prototype : prototype + 1])[0]
+        return updated
 
-    def others(
+    def rest_by_class(
         self, prototype: int, nothing: float, over: np.ufunc
     ) -> tuple[Float[np.ndarray, " labelled"], Float[np.ndarray, "label labelled"]]:
-        """Columns of all prototypes but one, put together by class: the row's own, and every class.
+        """Reduction over all prototypes but one: for the class of each row, and for every class.
 
-        ``nothing`` stands for the one that is left out; ``over`` puts two together, such as
-        ``np.add``.
+        ``over`` is the reduction, such as ``np.add``, and ``nothing`` its neutral element.
         """
         line = self._lines[prototype].copy()
-        # One line is exchanged for the sums and put back, so that the others need no copy.
+        # One line is exchanged for the reduction and put back, which avoids a copy of all lines.
         self._lines[prototype] = nothing
         of_class = over.reduceat(self._lines, self._starts, axis=0)
         self._lines[prototype] = line
@@ -168,11 +167,11 @@ class MarginSum:
         return float(self.rows.weights[self.rows.labelled] @ self.pointwise(exemplars))
 
     def scorer(self, exemplars: Exemplars) -> MovingExemplars:
-        """Prepare to judge moves by sums of margins."""
+        """Scores of swaps by the sum of margins."""
         return MarginSwaps(self._columns, self.prototypes, exemplars)
 
     def bound(self, exemplars: Exemplars) -> MovingExemplars:
-        r"""Prepare the bound of the generalised EM, up to a constant.
+        r"""Scores of swaps by the bound of the generalised EM, up to a constant.
 
         A margin is :math:`2 g_n - 1` with :math:`g_n = d_- / (d_+ + d_-)`. With
         :math:`\gamma_n = v_n g_n / \sum_m v_m g_m` at the given exemplars held fixed, Jensen's
@@ -194,12 +193,12 @@ class MarginSum:
 
     @cached_property
     def _columns(self) -> CandidateColumns:
-        """Dissimilarities to the candidates."""
+        """Dissimilarities of the labelled rows to candidates, in float64."""
         return CandidateColumns(self.rows, partial(np.asarray, dtype=np.float64))
 
 
 class MarginSwaps(MovingExemplars):
-    r"""Margins after a move of one of the exemplars, in compiled code.
+    r"""Scores of GLVQ after a swap, in compiled code.
 
     With ``gamma``, weights of the labelled rows, scores are the bound
     :math:`\sum_n \gamma_n \log g_n`.
@@ -216,9 +215,9 @@ class MarginSwaps(MovingExemplars):
         self._gamma = gamma
 
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The sum of the margins, or its bound, for a prototype at each candidate of its class."""
+        """Sum of the margins or its bound, with the prototype at each candidate."""
         columns, label = self.columns, self.prototypes.classes[prototype]
-        near, of_class = self.others(prototype, np.inf, np.minimum)
+        near, of_class = self.rest_by_class(prototype, np.inf, np.minimum)
         # The nearest of any other class: the row's own is out.
         of_class[columns.labels, np.arange(near.size)] = np.inf
         far, joins = of_class.min(axis=0), columns.labels == label
@@ -233,19 +232,18 @@ class MarginSwaps(MovingExemplars):
 def class_margins(
     columns: Real[np.ndarray, "obs prototype"], prototypes: Prototypes
 ) -> Float[np.ndarray, "obs label"]:
-    r"""Sato-Yamada margin of each class, were it the label, from -1 to 1.
+    r"""Sato-Yamada margin of each class as the label, from -1 to 1.
 
     .. math:: \frac{d_{\neg c}(x) - d_c(x)}{d_{\neg c}(x) + d_c(x)}
 
     with :math:`d_c` the dissimilarity to the nearest exemplar of class c and :math:`d_{\neg c}`
-    that to the nearest of any other class. It is 0 where both are 0, or where there is no other
-    class.
+    to the nearest of any other class. It is 0 where both are 0, or where there is no other class.
     """
     columns = columns.astype(np.float64)
     margins = np.empty((len(columns), len(prototypes.class_slices)))
-    for c, part in enumerate(prototypes.class_slices):
-        near = columns[:, part].min(axis=1)
-        far = np.delete(columns, part, axis=1).min(axis=1, initial=np.inf)
+    for c, block in enumerate(prototypes.class_slices):
+        near = columns[:, block].min(axis=1)
+        far = np.delete(columns, block, axis=1).min(axis=1, initial=np.inf)
         margins[:, c] = 2 * far_fraction(near, far) - 1
     return margins
 
@@ -253,11 +251,11 @@ def class_margins(
 def far_fraction(
     near: Float[np.ndarray, "*shape"], far: Float[np.ndarray, "*#shape"]
 ) -> Float[np.ndarray, "*shape"]:
-    """Fraction of the other classes' dissimilarity, :math:`d_- / (d_+ + d_-)`, from 0 to 1.
+    """``d_- / (d_+ + d_-)`` of every row, from 0 to 1.
 
-    ``near`` is the dissimilarity to the nearest exemplar of the own class, ``far`` that to the
-    nearest of any other, infinite where there is no other. The result is 1/2 then, and where
-    both are 0.
+    ``near``, :math:`d_+`, is the dissimilarity to the nearest exemplar of the class; ``far``,
+    :math:`d_-`, to the nearest of any other class, infinite where there is none. The result is 1/2
+    then, and where both are 0.
 
     >>> far_fraction(np.array([1.0, 0.0, 2.0]), np.array([3.0, 0.0, np.inf]))
     array([0.75, 0.5 , 0.5 ])
@@ -271,15 +269,15 @@ def far_fraction(
 # Log likelihoods after a swap: by plain sums of kernels where they are safe, else by logs.
 
 
-SAFE: Final = 600.0  # Kernels down to exp(-SAFE) are added and divided as they are.
+SAFE: Final = 600.0  # Kernels from exp(-600) are summed and divided directly; exp(-745) is 0.
 
 
 class _Swaps(MovingExemplars):
-    r"""Scores of RSLVQ after a swap: the base of those by kernels and those by their logs.
+    r"""Base class of the scores of RSLVQ after a swap, by kernels or by their logarithms.
 
     With ``bound``, scores are the bound
-    :math:`\sum_n v_n \gamma_{nj} \log k_{nj} - \sum_n v_n \log \sum_j k_{nj}`. Given is the
-    first sum for every prototype and candidate, in place of the term of the row's own class.
+    :math:`\sum_n v_n \gamma_{nj} \log k_{nj} - \sum_n v_n \log \sum_j k_{nj}`. The argument is
+    the first sum for every prototype and candidate, which replaces the term of the row's class.
     ``offset`` is added to every log likelihood.
     """
 
@@ -296,7 +294,7 @@ class _Swaps(MovingExemplars):
         self._bound, self._offset = bound, offset
 
     def _first(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The part of the scores that does not depend on the sums of kernels."""
+        """Terms of the scores that do not depend on the sums of kernels."""
         size = self.columns.rows.candidates[self.prototypes.classes[prototype]].size
         if self._bound is not None:
             return self._bound[prototype, :size].copy()
@@ -307,20 +305,20 @@ class KernelSwaps(_Swaps):
     """Scores from sums of kernels, none of which underflows, in compiled code."""
 
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The log likelihood or its bound, for a prototype at each candidate of its class."""
+        """Log likelihood or its bound in nats, with the prototype at each candidate."""
         columns, label = self.columns, self.prototypes.classes[prototype]
-        own, of_class = self.others(prototype, 0.0, np.add)
+        of_label, of_class = self.rest_by_class(prototype, 0.0, np.add)
         whole, joins = of_class.sum(axis=0), columns.labels == label
         # Where no other prototype is left, a candidate's kernel is the whole sum.
         rest = -np.log(np.where(whole > 0, whole, 1.0))
         if self._bound is None:
-            rest += np.log(np.where(own > 0, own, 1.0))
+            rest += np.log(np.where(of_label > 0, of_label, 1.0))
         else:
             # The term of the row's own class is in the bound already.
             joins = np.zeros_like(joins)
         totals = self._first(prototype) + columns.weights @ rest
         for at, block in columns.blocks(label):
-            add_swap_scores(block, joins[at], own[at], whole[at], columns.weights[at], totals)
+            add_swap_scores(block, joins[at], of_label[at], whole[at], columns.weights[at], totals)
         return totals
 
     def sweep(
@@ -331,16 +329,16 @@ class KernelSwaps(_Swaps):
         uniforms: Float[np.ndarray, " turn"] | None = None,
         tolerance: float = 0.0,
     ) -> Exemplars:
-        """Move prototypes in turn, in one compiled call where the kernels are kept."""
+        """Move prototypes in turn, in one compiled call where the kernels are in memory."""
         columns = self.columns
-        if columns.kept is None:
+        if columns.flat_columns is None:
             return super().sweep(exemplars, order, uniforms=uniforms, tolerance=tolerance)
         classes, candidates = np.asarray(self.prototypes.classes), columns.rows.candidates
-        places = np.empty_like(exemplars)
-        for label, part in enumerate(self.prototypes.class_slices):
-            places[part] = np.searchsorted(candidates[label], exemplars[part])
+        positions = np.empty_like(exemplars)
+        for label, block in enumerate(self.prototypes.class_slices):
+            positions[block] = np.searchsorted(candidates[label], exemplars[block])
         sweep_exemplars(
-            columns.kept,
+            columns.flat_columns,
             columns.rows.candidate_starts,
             classes,
             columns.labels,
@@ -350,12 +348,12 @@ class KernelSwaps(_Swaps):
             np.empty(0) if uniforms is None else uniforms,
             tolerance,
             self._lines,
-            places,
+            positions,
         )
         return np.concatenate(
             [
-                candidates[label][places[part]]
-                for label, part in enumerate(self.prototypes.class_slices)
+                candidates[label][positions[block]]
+                for label, block in enumerate(self.prototypes.class_slices)
             ]
         )
 
@@ -364,15 +362,15 @@ class LogSwaps(_Swaps):
     """Scores from logs of kernels, some of which would underflow."""
 
     def scores(self, prototype: int) -> Float[np.ndarray, " candidate"]:
-        """The log likelihood or its bound, for a prototype at each candidate of its class."""
+        """Log likelihood or its bound in nats, with the prototype at each candidate."""
         columns, label = self.columns, self.prototypes.classes[prototype]
-        own, of_class = self.others(prototype, -np.inf, np.logaddexp)
+        of_label, of_class = self.rest_by_class(prototype, -np.inf, np.logaddexp)
         whole, totals = np.logaddexp.reduce(of_class, axis=0), self._first(prototype)
         for at, block in columns.blocks(label):
             log_ratios = -np.logaddexp(block, whole[at, None])
             if self._bound is None:
                 joins = (columns.labels[at] == label)[:, None]
-                log_ratios += np.logaddexp(np.where(joins, block, -np.inf), own[at, None])
+                log_ratios += np.logaddexp(np.where(joins, block, -np.inf), of_label[at, None])
             totals += columns.weights[at] @ log_ratios
         return totals
 
@@ -412,13 +410,13 @@ def similarities(values: Real[np.ndarray, "*shape"], sigma: float) -> Float[np.n
 def class_log_joint(
     columns: Real[np.ndarray, "obs prototype"], prototypes: Prototypes, sigma: float
 ) -> Float[np.ndarray, "obs label"]:
-    r"""Log of the summed kernels of each class, whose softmax over the classes is p(c | x).
+    r"""Log of the summed kernels of each class; the softmax over classes is p(c | x).
 
     .. math:: \log \sum_{j \in c} e^{-d(x, \theta_j) / \sigma^2}
 
     See Seo, Obermayer (2003), Soft learning vector quantization, Neural Computation 15, section 3.
     """
-    starts = [part.start for part in prototypes.class_slices]
+    starts = [block.start for block in prototypes.class_slices]
     return np.logaddexp.reduceat(log_kernel(columns, sigma), starts, axis=1)
 
 
@@ -464,7 +462,7 @@ class ConditionalLikelihood:
         return float(likelihood) + self._log_prior
 
     def scorer(self, exemplars: Exemplars) -> MovingExemplars:
-        """Prepare to judge moves by log likelihoods in nats.
+        """Scores of swaps by log likelihoods in nats.
 
         Under a uniform prior they are the log full conditional of an exemplar, up to a constant.
         """
@@ -472,7 +470,7 @@ class ConditionalLikelihood:
         return swaps(self._kernels, self.prototypes, exemplars, offset=self._log_prior)
 
     def bound(self, exemplars: Exemplars) -> MovingExemplars:
-        r"""Prepare the expected log joint, the bound of the generalised EM, up to a constant.
+        r"""Scores of swaps by the expected log joint, the bound of the generalised EM.
 
         With :math:`\gamma_{nj}` the responsibilities at the given exemplars, among the
         prototypes of the row's own class, held fixed,
@@ -489,9 +487,9 @@ class ConditionalLikelihood:
         most = max(candidates.size for candidates in self.rows.candidates)
         expected = np.zeros((exemplars.size, most))
         logs_of = CandidateColumns(self.rows, partial(log_kernel, sigma=self.sigma))
-        for label, part in enumerate(self.prototypes.class_slices):
+        for label, block in enumerate(self.prototypes.class_slices):
             for at, columns in logs_of.blocks(label):
-                expected[part, : columns.shape[1]] += weighted[at, part].T @ columns
+                expected[block, : columns.shape[1]] += weighted[at, block].T @ columns
         swaps = KernelSwaps if self._safe else LogSwaps
         return swaps(self._kernels, self.prototypes, exemplars, bound=expected)
 
@@ -505,8 +503,8 @@ class ConditionalLikelihood:
         labelled = self.rows.labelled
         logs = log_kernel(self.rows.values[labelled[:, None], exemplars], self.sigma)
         foreign = np.asarray(self.prototypes.classes) != self.rows.labels[labelled, None]
-        own = softmax(np.where(foreign, -np.inf, logs), axis=1)
-        rows = -2 * ((own - softmax(logs, axis=1)) * logs).sum(axis=1)
+        of_label = softmax(np.where(foreign, -np.inf, logs), axis=1)
+        rows = -2 * ((of_label - softmax(logs, axis=1)) * logs).sum(axis=1)
         gradient = float(self.rows.weights[labelled] @ rows)
         if self.prior is not None:
             gradient -= 1 + (np.log(self.sigma) - self.prior.location) / self.prior.spread**2
@@ -523,9 +521,9 @@ class ConditionalLikelihood:
             method="bounded",
             options={"xatol": 1e-6},
         )
-        moved = replace(self, sigma=float(np.exp(found.x)))
+        refitted = replace(self, sigma=float(np.exp(found.x)))
         # The bounded search may end at a lower optimum than it began.
-        return moved if moved.value(exemplars) > self.value(exemplars) else self
+        return refitted if refitted.value(exemplars) > self.value(exemplars) else self
 
     @property
     def _log_prior(self) -> float:
@@ -545,7 +543,7 @@ class ConditionalLikelihood:
 
 
 Objective = MarginSum | ConditionalLikelihood
-"""What a search for exemplars maximises: by its values, or by a bound where it rises with it."""
+"""Objective of a search for exemplars, with the lower bound of the generalised EM."""
 
 
 def label_logs(
@@ -560,7 +558,7 @@ def label_logs(
     >>> np.exp(label_logs(rows, np.array([1]), Prototypes((0, 1)), 1.0)).round(3)
     array([0.25])
     """
-    starts = np.array([part.start for part in prototypes.class_slices] + [prototypes.number])
+    starts = np.array([block.start for block in prototypes.class_slices] + [prototypes.number])
     logs = np.empty(len(columns))
     values = np.asarray(columns, dtype=np.float64)
     write_label_logs(values, labels, starts, sigma**-2.0, LOWEST, logs)

@@ -13,7 +13,7 @@ from bayesrbf.base.records import Requirements, scales, stored, within
 MEDIAN_ROWS = 1000  # Rows, evenly spread, from which the median dissimilarity is read off.
 
 MOST_KEPT = 2**26
-"""Dissimilarities to candidates (512 MiB) up to which they are kept in order of the classes."""
+"""Maximum number of dissimilarities to candidates (512 MiB) stored in order of the classes."""
 
 
 @stored
@@ -43,10 +43,10 @@ class Dissimilarities:
 
     @cached_property
     def scale(self) -> float:
-        """Median dissimilarity of distinct rows; 1 where it is 0."""
+        """Median dissimilarity of two different rows, 1 if it is 0."""
         chosen = np.unique(np.linspace(0, self.n_obs - 1, min(self.n_obs, MEDIAN_ROWS)).astype(int))
-        others = np.arange(self.n_obs) != chosen[:, None]
-        values = self.values[chosen][others]
+        distinct = np.arange(self.n_obs) != chosen[:, None]
+        values = self.values[chosen][distinct]
         middle = float(np.median(values)) if values.size else 0.0
         return middle if middle > 0 else 1.0
 
@@ -57,13 +57,13 @@ class Dissimilarities:
 
     @cached_property
     def labelled(self) -> Int[np.ndarray, " labelled"]:
-        """Rows that have a likelihood, those of one weight side by side."""
+        """Indices of rows with a label and positive weight, sorted by weight."""
         rows = np.flatnonzero((self.labels >= 0) & (self.weights > 0))
         return rows[np.argsort(self.weights[rows], kind="stable")]
 
     @cached_property
     def candidate_starts(self) -> Int[np.ndarray, " edge"]:
-        """Place of each class's first candidate among all candidates, and their number."""
+        """Index of the first candidate of each class among all candidates, then their number."""
         return np.cumsum([0, *[candidates.size for candidates in self.candidates]])
 
     @cached_property
@@ -73,18 +73,18 @@ class Dissimilarities:
         if n_rows * n_candidates > MOST_KEPT:
             return None
         at = self.labelled[:, None]
-        kept = np.empty(n_rows * n_candidates)
+        entries = np.empty(n_rows * n_candidates)
         for first, candidates in zip(self.candidate_starts, self.candidates, strict=False):
-            part = slice(n_rows * first, n_rows * (first + candidates.size))
-            kept[part] = self.values[at, candidates].ravel()
-        return kept
+            block = slice(n_rows * first, n_rows * (first + candidates.size))
+            entries[block] = self.values[at, candidates].ravel()
+        return entries
 
     def __laws__(self) -> Requirements:
         yield within(self.values, 0, 1e300), "dissimilarities of 0 and above"
         yield within(self.weights, 0), "weights of 0 and above"
         yield within(self.labels, -1, len(self.candidates)), "class codes"
-        yield all(one.size > 0 for one in self.candidates), "candidates of every class"
-        rows = all(within(one, 0, self.n_obs) for one in self.candidates)
+        yield all(of_class.size > 0 for of_class in self.candidates), "candidates of every class"
+        rows = all(within(of_class, 0, self.n_obs) for of_class in self.candidates)
         yield rows, "candidates among its rows"
 
 

@@ -35,14 +35,13 @@ from bayesrbf.families.median_lvq.records import (
 
 # Search for exemplars: the published generalised EM, then swaps on the objective itself.
 #
-# Both go through the prototypes in turn and move each to the best of all its candidates. The
-# generalised EM takes the best by a lower bound that is renewed once a sweep, and stops early.
-# Its end is where the swaps begin: they are never below it. A swap takes the best by the
-# objective, so that no single swap can better its end.
+# Both visit the prototypes in turn and move each to the best of its candidates. The generalised EM
+# maximises a lower bound that is updated once a sweep, and stops early. Swaps start at its end and
+# maximise the objective itself, so their end is no lower, and no single swap improves it.
 
 
 ROUNDING_OF_OBJECTIVE: Final = 1e-10
-"""Relative rise of the objective that rounding may explain. It is no reason to move an exemplar."""
+"""Relative rise of the objective within rounding; an exemplar moves only for a larger rise."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class ExemplarFit:
-    """The winning restart of a search."""
+    """Best restart of a search."""
 
     parameters: MedianLVQParameters  # The point; exemplars of a class in ascending order.
     trace: Trace
@@ -85,7 +84,7 @@ def fit_exemplars(
     starts = random if start is None else [start]
     for width in wider:
         before = objective_of(rows, prototypes, width)
-        ends = [climb(before, each, max_iter) for each in starts]
+        ends = [climb(before, start, max_iter) for start in starts]
         starts = [parameters.exemplars for parameters, _, _ in ends]
     objective = objective_of(rows, prototypes, sigma)
     runs = [climb(objective, start, max_iter) for start in starts]
@@ -96,23 +95,20 @@ def fit_exemplars(
 def random_exemplars(
     rows: Dissimilarities, prototypes: Prototypes, rng: np.random.Generator
 ) -> Exemplars:
-    """Draw exemplars of every class among its candidates, different ones where there are enough.
+    """Draw exemplars of every class from its candidates, without replacement where they suffice.
 
     Classes draw in the order of their first candidate, so that their names do not matter.
     """
     exemplars = np.empty(prototypes.number, dtype=np.intp)
     for label in _turns(rows):
-        part, candidates = prototypes.class_slices[label], rows.candidates[label]
-        size = part.stop - part.start
-        exemplars[part] = rng.choice(candidates, size, replace=size > candidates.size)
+        block, candidates = prototypes.class_slices[label], rows.candidates[label]
+        size = block.stop - block.start
+        exemplars[block] = rng.choice(candidates, size, replace=size > candidates.size)
     return exemplars
 
 
 def objective_of(rows: Dissimilarities, prototypes: Prototypes, sigma: Sigma | None) -> Objective:
-    """The objective of a search, at the median of a prior of the width.
-
-    It is that of RSLVQ, or of GLVQ where sigma is None.
-    """
+    """Objective of RSLVQ, at the prior median of the width, or of GLVQ where sigma is None."""
     if sigma is None:
         return MarginSum(rows, prototypes)
     return ConditionalLikelihood(rows, prototypes, *width_and_prior(sigma))
@@ -121,10 +117,10 @@ def objective_of(rows: Dissimilarities, prototypes: Prototypes, sigma: Sigma | N
 def climb(
     objective: Objective, start: Exemplars, max_iter: int
 ) -> tuple[MedianLVQParameters, Trace, Status]:
-    """Raise the bound of the generalised EM, then swap, with ``max_iter`` sweeps at most.
+    """Maximise the bound of the generalised EM, then the objective by swaps.
 
-    The trace has the objective before the first and after every sweep. Exemplars of a class
-    come in ascending order.
+    There are at most ``max_iter`` sweeps; the trace has the objective before the first and after
+    every sweep. Exemplars of a class come in ascending order.
     """
     trace = [objective.value(start)]
     objective, exemplars, _ = sweeps(objective, start, trace, max_iter, bounded=True)
@@ -145,13 +141,14 @@ def sweeps(
     Moves are judged by the bound of the generalised EM where they are ``bounded``, else by the
     objective. The trace goes on with the objective after every sweep.
     """
-    parts = [objective.prototypes.class_slices[label] for label in _turns(objective.rows)]
-    order = np.concatenate([np.arange(part.start, part.stop) for part in parts])
+    blocks = [objective.prototypes.class_slices[label] for label in _turns(objective.rows)]
+    order = np.concatenate([np.arange(block.start, block.stop) for block in blocks])
     while len(trace) <= max_iter:
         scorer = objective.bound(exemplars) if bounded else objective.scorer(exemplars)
         tolerance = ROUNDING_OF_OBJECTIVE * max(1.0, abs(trace[-1]))
-        moved = scorer.sweep(exemplars, order, tolerance=tolerance)
-        stays, exemplars = np.array_equal(moved, exemplars), moved
+        updated = scorer.sweep(exemplars, order, tolerance=tolerance)
+        stays = np.array_equal(updated, exemplars)
+        exemplars = updated
         objective = objective.refit(exemplars)
         trace.append(objective.value(exemplars))
         if stays and trace[-1] - trace[-2] <= tolerance:
@@ -164,8 +161,8 @@ def point_of(objective: Objective, exemplars: Exemplars) -> MedianLVQParameters:
 
     Exemplars of a class are exchangeable; in order, equal ends look equal.
     """
-    parts = [np.sort(exemplars[part]) for part in objective.prototypes.class_slices]
-    return MedianLVQParameters(np.concatenate(parts), objective.sigma)
+    by_class = [np.sort(exemplars[block]) for block in objective.prototypes.class_slices]
+    return MedianLVQParameters(np.concatenate(by_class), objective.sigma)
 
 
 def _turns(rows: Dissimilarities) -> list[int]:
@@ -182,7 +179,7 @@ def _turns(rows: Dissimilarities) -> list[int]:
 COMPARED: Final = 200
 """Most training rows, evenly spread, whose kernels are compared when prototypes are relabelled."""
 FLATTENED: Final = 0.25
-"""Power of the likelihood in the first sweeps. It is low, so that chains start far apart."""
+"""Power of the likelihood in the first sweeps; low, so that chains start overdispersed."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +223,7 @@ class MedianLVQLogPosterior(LogPosterior):
 
     @property
     def component_class(self) -> Int[np.ndarray, " component"]:
-        """Class of every prototype; those of one class are exchangeable."""
+        """Class of every prototype; prototypes of a class are exchangeable."""
         return np.asarray(self.prototypes.classes)
 
     @property
@@ -241,12 +238,12 @@ class MedianLVQLogPosterior(LogPosterior):
         return scales
 
     def markov_kernel(self) -> ExemplarSweep:
-        """Prepare Gibbs sweeps, flattened at first so that chains start far apart."""
+        """Gibbs sweeps, first under a flattened likelihood, so that chains start overdispersed."""
         rows = replace(self.rows, weights=FLATTENED * self.rows.weights)
         return ExemplarSweep(replace(self, rows=rows), following=ExemplarSweep(self))
 
     def pack(self, parameters: MedianLVQParameters) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of a point."""
+        """Row indices of the exemplars and, where it is free, log sigma."""
         theta = parameters.exemplars.astype(np.float64)
         if self.prior is None or parameters.sigma is None:
             return theta
@@ -297,13 +294,10 @@ class MedianLVQLogPosterior(LogPosterior):
     def component_log_joint(
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> Float[np.ndarray, "row component"]:
-        """Log kernel ``-d(x_n, theta_j) / sigma**2`` of every prototype, at some rows.
-
-        They are the same rows in every call.
-        """
+        """Log kernel ``-d(x_n, theta_j) / sigma**2`` of every prototype at ``COMPARED`` rows."""
         n_obs = self.rows.n_obs
-        some = np.unique(np.linspace(0, n_obs - 1, min(n_obs, COMPARED)).astype(int))
-        columns = self.rows.values[some[:, None], self.exemplars(theta)]
+        row_indices = np.unique(np.linspace(0, n_obs - 1, min(n_obs, COMPARED)).astype(int))
+        columns = self.rows.values[row_indices[:, None], self.exemplars(theta)]
         return log_kernel(columns, self.width(theta))
 
     def constrained(
@@ -347,18 +341,18 @@ class ExemplarSweep(MarkovKernel):
         self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
     ) -> Float[np.ndarray, " coordinate"]:
         """Draw every exemplar, then the width."""
-        posterior, moved = self.posterior, theta.copy()
+        posterior, updated = self.posterior, theta.copy()
         exemplars, prior = posterior.exemplars(theta), posterior.prior
         rows, prototypes, width = posterior.rows, posterior.prototypes, posterior.width(theta)
         scorer = ConditionalLikelihood(rows, prototypes, width).scorer(exemplars)
         order = np.arange(exemplars.size)
         exemplars = scorer.sweep(exemplars, order, uniforms=rng.random(exemplars.size))
-        moved[: exemplars.size] = exemplars
+        updated[: exemplars.size] = exemplars
         if prior is not None:
             columns = rows.values[rows.labelled[:, None], exemplars].astype(np.float64, copy=False)
             log_density = partial(self._log_density, columns, prior)
-            moved[-1] = slice_step(log_density, float(theta[-1]), 2 * prior.spread, rng)
-        return moved
+            updated[-1] = slice_step(log_density, float(theta[-1]), 2 * prior.spread, rng)
+        return updated
 
     def adapted(self, thetas: Float[np.ndarray, "draw coordinate"]) -> Self | ExemplarSweep:
         """Sweeps of the posterior itself, which need nothing else from the draws."""
@@ -377,7 +371,7 @@ class ExemplarSweep(MarkovKernel):
 def slice_step(
     log_density: Callable[[float], float], start: float, step: float, rng: np.random.Generator
 ) -> float:
-    """One draw along a line that leaves a density invariant: stepping out, then shrinking.
+    """Slice sampling update in one dimension: stepping out, then shrinking.
 
     The log density must fall without limit on both sides. ``step`` is the width of the first
     interval, best about that of the density.

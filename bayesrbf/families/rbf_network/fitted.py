@@ -73,9 +73,9 @@ if TYPE_CHECKING:
 # A fitted RBF network: a mixture as hidden layer, classes or numbers as responses.
 
 
-COMPLETIONS = 64  # Of a row with holes at the fitted point; a power of two.
-COMPLETIONS_OF_A_DRAW = 16  # The same under every posterior draw.
-MOST_EXPONENT = 700.0  # Of a number that is finite, and whose inverse is above 0.
+COMPLETIONS = 64  # Completions of a row with missing cells at the fitted point; a power of two.
+COMPLETIONS_OF_A_DRAW = 16  # Completions under every posterior draw: draws differ as well.
+MOST_EXPONENT = 700.0  # exp(700) is finite, and exp(-700) above 0.
 
 
 @stored
@@ -108,10 +108,10 @@ class ClassResponses:
 
 @dataclass(frozen=True)
 class LogStudentMixture(StudentMixture):
-    """Law of a positive number whose logarithm has such an equal mixture.
+    """Law of a positive response whose logarithm has a :class:`StudentMixture`.
 
-    If that is of Student's t, the number has neither mean nor standard deviation. So the centre is
-    the median, and ``sd`` and ``sd_of_mean`` are those of the logarithm.
+    Under Student's t the response has neither mean nor standard deviation. So the centre is the
+    median, and ``sd`` and ``sd_of_mean`` describe the logarithm.
     """
 
     figures: ClassVar[tuple[str, str, str]] = "median", "sd_of_log", "sd_of_mean_of_log"
@@ -121,41 +121,41 @@ class LogStudentMixture(StudentMixture):
         return self.quantile(0.5)
 
     def quantile(self, prob: float) -> Float[np.ndarray, " obs"]:
-        """Quantile of each response, which is positive."""
+        """Quantile of each response: the exponential of the logarithm's quantile."""
         return _positive(super().quantile(prob))
 
     def log_density(self, values: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
-        """Log density of given responses in nats, per unit of the response."""
+        """Log density at ``values`` in nats, per unit of the response; -inf at 0 and below."""
         logs = np.log(np.where(values > 0, values, np.nan))
         return np.where(values <= 0, -np.inf, super().log_density(logs) - logs)
 
     def draw(self, rng: np.random.Generator) -> Float[np.ndarray, " obs"]:
-        """One response of each row."""
+        """One draw of each row's response."""
         return _positive(super().draw(rng))
 
 
 def _positive(logs: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
-    """Numbers of given logarithms; those too large or too small for a float are the last ones."""
+    """``exp(logs)``, clipped to finite positive floats."""
     return np.exp(np.clip(logs, -MOST_EXPONENT, MOST_EXPONENT))
 
 
 def modelled(values: Float[np.ndarray, " obs"], kind: Response) -> Float[np.ndarray, " obs"]:
-    """What is normal about the linear output: numbers, or their logarithms."""
+    """Responses on the scale of the Gaussian noise: the numbers, or their logarithms."""
     return np.log(values) if kind == "log_number" else values
 
 
 @stored
 class NumberResponses:
-    """Responses that are numbers: the labels of rows are places among their distinct values."""
+    """Numeric responses; the label of a row is the index of its response in ``values``."""
 
     values: Float[np.ndarray, " value"]  # Distinct responses in the user's units, ascending.
-    units: Standardisation  # Of the responses, or of their logarithms where these are modelled.
+    units: Standardisation  # Location and scale of the responses or of their logarithms.
     kind: Response = "number"
     n_outputs: int = 1
 
     @property
     def units_of_graph(self) -> Standardisation:
-        """Location and scale, which the graph takes out of what is modelled."""
+        """Location and scale by which the graph standardises the modelled response."""
         return self.units
 
     @property
@@ -164,7 +164,7 @@ class NumberResponses:
         return LogStudentMixture if self.kind == "log_number" else StudentMixture
 
     def log_units(self, values: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
-        """Log size in the user's units of one standard unit at each of some responses."""
+        """Log size of one standard unit in the user's units, at the responses ``values``."""
         jacobian = np.log(values) if self.kind == "log_number" else np.zeros(values.size)
         return np.log(self.units.scale[0]) + jacobian
 
@@ -198,7 +198,7 @@ Responses = ClassResponses | NumberResponses
 
 @stored
 class Noise:
-    """Student's t about the mean of a number, in units of the fitted noise."""
+    """Student's t residuals of a numeric response, in units of the fitted noise."""
 
     scale: float = 1.0
     df: float = field(default=np.inf, metadata=ANY_NUMBER)  # Normal noise, as it was fitted.
@@ -281,7 +281,7 @@ class FittedNetwork(FittedModel):
         draws: int = COMPLETIONS,
         replicate: int = 0,
     ) -> Float[np.ndarray, "draw obs output"]:
-        """Linear outputs of several completions; of the rows themselves where none is needed."""
+        """Linear outputs of completions, or of the rows where features integrate missing cells."""
         if not self.integrates(standard):
             return Network(standard, self.specification).linear(point)[None]
         return completed_linear(
@@ -291,9 +291,10 @@ class FittedNetwork(FittedModel):
     def predictive(
         self, rows: Observations, points: list[RBFNetworkParameters] | None
     ) -> StudentMixture:
-        """Numeric responses of rows in the user's units, at the fit or averaged over points.
+        """Predictive laws of numeric responses in the user's units, at the fit or over points.
 
-        The noise is that of the points, or at the fitted point as rows held out show it.
+        The noise is a parameter of the points; at the fitted point it is calibrated by held-out
+        rows.
         """
         units, law = self.number_responses.units, self.number_responses.law
         location, scale = units.location[0], units.scale[0]
@@ -314,7 +315,7 @@ class FittedNetwork(FittedModel):
     def predictive_under(
         self, log_posterior: Any, rows: Observations, draws: Draws | None
     ) -> StudentMixture:
-        """Numeric responses of rows at the fit, or averaged over draws of the posterior."""
+        """Predictive laws of numeric responses at the fit, or averaged over posterior draws."""
         if draws is None:
             return self.predictive(rows, None)
         thetas = draws.theta.reshape(-1, log_posterior.dimension)
@@ -323,23 +324,24 @@ class FittedNetwork(FittedModel):
     def replicates(
         self, log_posterior: Any, rows: Observations, draws: Draws | None, seed: int
     ) -> Replicates:
-        """Responses drawn for training rows that have one; of many rows and draws, some."""
+        """Replicated responses of labelled training rows, thinned where rows or draws are many."""
         labelled = np.flatnonzero(rows.labels >= 0)
-        kept = labelled[evenly(labelled.size, MOST_DRAWN // REPLICATES)]
-        some, rng = rows.take(kept), np.random.default_rng(seed)
-        truth = self.responses.observed(some)
+        row_indices = labelled[evenly(labelled.size, MOST_DRAWN // REPLICATES)]
+        chosen = rows.take(row_indices)
+        rng = np.random.default_rng(seed)
+        truth = self.responses.observed(chosen)
         if draws is None:
-            predictive = self.predictive(some, None)
+            predictive = self.predictive(chosen, None)
             drawn = np.stack([predictive.draw(rng) for _ in range(REPLICATES)])[None]
-            return Replicates(kept, drawn, truth)
+            return Replicates(row_indices, drawn, truth)
         every = -(-draws.theta.shape[1] // LEAST_TABLES)
 
         def drawn_under(theta: np.ndarray) -> np.ndarray:
             network = self.network_at(log_posterior, theta)
-            return self.predictive(some, [network]).draw(rng)
+            return self.predictive(chosen, [network]).draw(rng)
 
         drawn = np.apply_along_axis(drawn_under, 2, draws.theta[:, ::every])
-        return Replicates(kept, drawn, truth, every)
+        return Replicates(row_indices, drawn, truth, every)
 
     def log_posterior(self, rows: Observations) -> RBFNetworkLogPosterior:
         """The declared joint on rows."""
@@ -355,7 +357,7 @@ class FittedNetwork(FittedModel):
         return n_classes if self.responses.values is None else self.responses.values.size
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
-        """The fitted point in the coordinates of its log posterior."""
+        """Unconstrained coordinates of the fitted point."""
         return log_posterior.pack(self.start)
 
     def network_at(
@@ -373,7 +375,7 @@ class FittedNetwork(FittedModel):
     def predictor(
         self, log_posterior: Any, rows: Observations, temperature: float = 1.0
     ) -> Predictor:
-        """Prepare rows for predictions at any coordinates: classes and density apart."""
+        """Predictor of new rows at any coordinates: class probabilities and density."""
         standard = self.density.standardise(rows)
         completions = COMPLETIONS_OF_A_DRAW if self.integrates(standard) else 0
         return log_posterior.predictor(standard, completions, temperature, self.order)
@@ -419,7 +421,7 @@ class FittedNetwork(FittedModel):
 
 @dataclass(frozen=True)
 class NetworkFit:
-    """A fitted network and the way there."""
+    """Parameters of a fitted network, with the trace and status of the optimisation."""
 
     parameters: RBFNetworkParameters  # The point, in standard units.
     joint: Float[np.ndarray, " iteration"]
@@ -469,7 +471,7 @@ def fit_joint(
     if not np.isfinite(target.smooth(theta).value):
         return NetworkFit(start, np.full(1, -np.inf), Status.DEGENERATE, np.nan)
     weights = np.zeros(theta.size, dtype=bool)
-    weights[target.coefficient_places] = True
+    weights[target.coefficient_slice] = True
     found = maximise_in_halves(
         target.smooth,
         theta,
@@ -529,10 +531,10 @@ def _em_start(
 # From settings and weighted rows to a fitted RBF network: what every fit and fold shares.
 
 
-DEFAULT_COMPONENTS = 10  # Components of a mixture where no number is given.
+DEFAULT_COMPONENTS = 10  # Components of a hidden layer under ``n_components=None``.
 
 DEFAULT_L2: dict[Features, float] = {"responsibility": 0.1, "density": 0.1, "log_density": 3.0}
-"""Precision of output weights where none is given: logarithms are larger than shares."""
+"""Precision of output weights under ``l2=None``: log densities are larger features than shares."""
 
 
 @dataclass(frozen=True)
@@ -620,7 +622,7 @@ def _resolve(
     prior: MixturePrior,
     settings: NetworkSettings,
 ) -> RBFNetworkHyperparameters:
-    """Every number of the prior on this table, in the user's units."""
+    """Hyper-parameters resolved for the table, in the user's units."""
     structure = specification.mixture
     marginals = table.marginals(rows.codes, structure.levels, rows.weights)
     kappa = settings.kappa
@@ -655,7 +657,7 @@ RULES = SHARED | {
 
 
 def check_penalties(owner: str, arguments: Arguments) -> None:
-    """Refuse a prior of the output weights that is none."""
+    """Raise ValueError for an improper prior of the output weights, ``l1 = l2 = 0``."""
     if arguments["l1"] == 0 and arguments["l2"] == 0:
         raise ValueError(
             f"{owner} needs a proper prior of the output weights: l1 or l2 must be positive."
@@ -689,7 +691,7 @@ def fit_to_rows(
     settings: NetworkSettings,
     previous: FittedNetwork | None = None,
 ) -> tuple[FittedNetwork, NetworkFit]:
-    """Fit both layers to distinct rows, from where a previous fit of the same table ended."""
+    """Fit both layers to distinct rows, from the end of a previous fit of the table if given."""
     specification = settings.specification(
         rows.real.shape[1], levels, responses.n_outputs, responses.kind
     )
@@ -709,7 +711,7 @@ RESPONSES: dict[str, tuple[Response, ...]] = {
 def read_responses(
     X: object, y: object, weights: Float[np.ndarray, " obs"], response: str, owner: str
 ) -> tuple[list[NumberResponses], Int[np.ndarray, " obs"]]:
-    """Distinct responses with the units of each kind, and rows' places among them, -1 if hidden."""
+    """Responses under every kind of model, and each row's index among distinct responses or -1."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None.")
     numbers = np.asarray(column_or_1d(y, warn=True), dtype=np.float64)
@@ -722,7 +724,7 @@ def read_responses(
             "y needs at least one response of positive weight; every one is NaN or has "
             "sample_weight 0."
         )
-    values, places = np.unique(numbers[usable], return_inverse=True)
+    values, positions = np.unique(numbers[usable], return_inverse=True)
     kinds = RESPONSES[response]
     if values[0] <= 0:
         if response == "log":
@@ -733,18 +735,19 @@ def read_responses(
             )
         kinds = RESPONSES["identity"]
     # From sorted distinct values, so that weight 2 is the row twice to the last bit.
-    mass = np.bincount(places, weights=weights[usable])
+    mass = np.bincount(positions, weights=weights[usable])
     codes = np.full(numbers.size, -1)
-    codes[usable] = places
+    codes[usable] = positions
     units = [table.standardisation(modelled(values, kind)[:, None], mass) for kind in kinds]
-    return [NumberResponses(values, *of) for of in zip(units, kinds, strict=True)], codes
+    responses = [NumberResponses(values, u, kind) for u, kind in zip(units, kinds, strict=True)]
+    return responses, codes
 
 
 def noise_held_out(model: FittedNetwork, held_out: HeldOut) -> tuple[Noise, float]:
-    """Noise that residuals of held-out rows ask for, and their mean log score with it.
+    """Noise fitted to held-out residuals, and the mean held-out log score under it.
 
-    Residuals are in units of the fitted noise. The score is that of the responses in the user's
-    units, in nats, and so the scores of a number and of its logarithm compare.
+    Residuals are in units of the fitted noise. The score is the log density of responses in the
+    user's units, in nats, so that models of a number and of its logarithm are comparable.
     """
     residuals, weights = held_out.values, held_out.weights
     noise = Noise(*fit_noise(residuals, weights))

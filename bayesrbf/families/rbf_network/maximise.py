@@ -32,12 +32,12 @@ RIDGE = 1e-10
 
 @dataclass(frozen=True)
 class Smooth:
-    """The part of an objective beside the penalty, at one point."""
+    """Value and derivatives of an objective at one point, without its penalty."""
 
     value: float  # The objective to maximise; minus infinity where it is not defined.
-    gradient: Float[np.ndarray, " coordinate"]  # Its gradient where it is smooth.
+    gradient: Float[np.ndarray, " coordinate"]  # Derivatives in theta at fixed ``|theta|``.
     by_size: Float[np.ndarray, " coordinate"]
-    """Its derivatives in ``|theta|``, which have a kink at zero."""
+    """Derivatives of the objective in ``|theta|``, which has a kink at zero."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,11 @@ def maximise_in_halves(
     have a penalty. The search ends where an iteration gains less than ``tolerance``, or the
     projected gradient has no entry above it.
     """
-    dimension, places = start.size, np.flatnonzero(split)
+    dimension, split_indices = start.size, np.flatnonzero(split)
 
     def joined(halves: np.ndarray) -> np.ndarray:
         theta = halves[:dimension].copy()
-        theta[places] -= halves[dimension:]
+        theta[split_indices] -= halves[dimension:]
         return theta
 
     def objective(halves: np.ndarray) -> tuple[float, np.ndarray]:
@@ -78,20 +78,20 @@ def maximise_in_halves(
             at = smooth(joined(halves))
         if not (np.isfinite(at.value) and np.isfinite(at.gradient).all()):
             return np.inf, np.zeros_like(halves)  # the line search steps back
-        upper, lower = halves[places], halves[dimension:]
-        kink, rate = at.by_size[places], penalty[places]
-        gradient = np.concatenate([at.gradient, -at.gradient[places]])
+        upper, lower = halves[split_indices], halves[dimension:]
+        kink, rate = at.by_size[split_indices], penalty[split_indices]
+        gradient = np.concatenate([at.gradient, -at.gradient[split_indices]])
         # |theta| is the distance of the halves: it rises with the larger one, falls with the other.
-        gradient[places] += np.where(upper >= lower, kink, -kink) - rate
+        gradient[split_indices] += np.where(upper >= lower, kink, -kink) - rate
         gradient[dimension:] += np.where(lower >= upper, kink, -kink) - rate
         return -(at.value - float(rate @ (upper + lower))), -gradient
 
     # At the start one half of each pair is 0.
-    halves = np.concatenate([start, np.maximum(-start[places], 0.0)])
-    halves[places] = np.maximum(start[places], 0.0)
-    bounds = [(None, None)] * dimension + [(0.0, None)] * places.size
-    for place in places:
-        bounds[place] = (0.0, None)
+    halves = np.concatenate([start, np.maximum(-start[split_indices], 0.0)])
+    halves[split_indices] = np.maximum(start[split_indices], 0.0)
+    bounds = [(None, None)] * dimension + [(0.0, None)] * split_indices.size
+    for index in split_indices:
+        bounds[index] = (0.0, None)
     path = [-objective(halves)[0]]
 
     def record(intermediate_result: object) -> None:
@@ -131,9 +131,9 @@ def subgradient(
     gradient beyond the size of the kink.
     """
     rate = np.where(split, penalty - at.by_size, 0.0)
-    moved = at.gradient - rate * np.sign(theta)
+    derivative = at.gradient - rate * np.sign(theta)
     still = np.sign(at.gradient) * np.maximum(np.abs(at.gradient) - rate, 0.0)
-    return np.where(split & (theta == 0), still, moved)
+    return np.where(split & (theta == 0), still, derivative)
 
 
 def softmax_curvature(
@@ -158,9 +158,9 @@ def softmax_curvature(
             rates = weights * p[:, c] * ((c == d) - p[:, d])
             whole[c, :, d] = bordered.T @ (rates[:, None] * bordered)
             whole[d, :, c] = whole[c, :, d]
-    places = np.arange(n_outputs * (k + 1)).reshape(n_outputs, k + 1)
-    order = np.concatenate([places[:, :k].reshape(-1), places[:, k]])
-    return whole.reshape(places.size, places.size)[np.ix_(order, order)]
+    indices = np.arange(n_outputs * (k + 1)).reshape(n_outputs, k + 1)
+    order = np.concatenate([indices[:, :k].reshape(-1), indices[:, k]])
+    return whole.reshape(indices.size, indices.size)[np.ix_(order, order)]
 
 
 def ascend(

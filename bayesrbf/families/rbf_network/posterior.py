@@ -66,7 +66,7 @@ class Classes:
 
     @property
     def known(self) -> Bool[np.ndarray, " obs"]:
-        """Rows whose response is not hidden."""
+        """Mask of rows with a response."""
         return self.labels >= 0
 
     def evaluate(
@@ -74,10 +74,9 @@ class Classes:
     ) -> tuple[
         Float[np.ndarray, " obs"], Float[np.ndarray, "obs output"], Float[np.ndarray, " obs"]
     ]:
-        """Unweighted log likelihood in nats, and its derivatives.
+        """Unweighted log likelihood of each row in nats, and its derivatives.
 
-        They are those of each row in its linear output and, all zero, in the noise precision,
-        which classes do not have.
+        Derivatives are in the linear outputs, and in the noise precision: 0, as classes have none.
         """
         known = self.known
         log_sums, probabilities = log_sum_exp(linear, axis=1)
@@ -105,7 +104,7 @@ class Numbers:
 
     @property
     def known(self) -> Bool[np.ndarray, " obs"]:
-        """Rows whose response is not hidden."""
+        """Mask of rows with a response."""
         return ~np.isnan(self.targets)
 
     def evaluate(
@@ -113,9 +112,9 @@ class Numbers:
     ) -> tuple[
         Float[np.ndarray, " obs"], Float[np.ndarray, "obs output"], Float[np.ndarray, " obs"]
     ]:
-        """Unweighted log likelihood in nats, and its derivatives.
+        """Unweighted log likelihood of each row in nats, and its derivatives.
 
-        They are those of each row in its linear output and in the noise precision tau.
+        Derivatives are in the linear output and in the noise precision tau.
         """
         known = self.known
         residuals = np.where(known, self.targets - linear[:, 0], 0.0)
@@ -133,8 +132,8 @@ Output = Classes | Numbers  # Responses that know their likelihood.
 class OutputLayer:
     """Weights of an output layer; exactly zero where they are not needed.
 
-    ``noise_precision`` is that of a numeric response, 1 for classes. ``violation`` is the
-    largest entry of the smallest subgradient, 0 at the optimum.
+    ``noise_precision`` is 1 for classes. ``violation`` is the largest entry of the smallest
+    subgradient, 0 at the optimum.
     """
 
     coefficients: Float[np.ndarray, "output component"]
@@ -144,7 +143,7 @@ class OutputLayer:
 
     @classmethod
     def empty(cls, specification: RBFNetworkSpecification) -> OutputLayer:
-        """The layer of zeros, which says the same of every row."""
+        """The layer with all weights and biases 0."""
         shape = (specification.n_outputs, specification.mixture.n_components)
         return cls(np.zeros(shape), np.zeros(specification.n_outputs))
 
@@ -188,7 +187,7 @@ def fit_output_layer(
 
 @dataclass(frozen=True)
 class _PenalisedLikelihood:
-    """The penalised likelihood without its kinks, over weights, biases and log precision."""
+    """Penalised likelihood without the l1 term, over weights, biases and log noise precision."""
 
     features: np.ndarray
     output: Output
@@ -215,21 +214,21 @@ class _PenalisedLikelihood:
         return np.repeat([self.hyperparameters.l2, free], [self.size, self.start.intercepts.size])
 
     def coordinates(self, layer: OutputLayer) -> np.ndarray:
-        """Coordinates of a layer."""
-        parts = [layer.coefficients.reshape(-1), layer.intercepts]
+        """Weights, biases and log noise precision of a layer as one vector."""
+        blocks = [layer.coefficients.reshape(-1), layer.intercepts]
         if self.output.has_noise:
-            parts.append(np.array([np.log(layer.noise_precision)]))
-        return np.concatenate(parts)
+            blocks.append(np.array([np.log(layer.noise_precision)]))
+        return np.concatenate(blocks)
 
     def layer(self, theta: np.ndarray) -> OutputLayer:
-        """The layer at given coordinates."""
+        """Output layer from coordinates ``theta``."""
         coefficients = theta[: self.size].reshape(self.start.coefficients.shape)
         noise = float(np.exp(theta[-1])) if self.output.has_noise else 1.0
         end = self.size + self.start.intercepts.size
         return OutputLayer(coefficients, theta[self.size : end], noise)
 
     def smooth(self, theta: np.ndarray) -> Smooth:
-        """Value and gradient."""
+        """Log posterior of the layer in nats without the l1 penalty, and its gradient."""
         at, prior = self.layer(theta), self.hyperparameters
         linear = self.features @ at.coefficients.T + at.intercepts
         log_likelihood, by_linear, by_noise = self.output.evaluate(linear, at.noise_precision)
@@ -247,7 +246,7 @@ class _PenalisedLikelihood:
         return Smooth(value, gradient, np.zeros(theta.size))
 
     def curvature(self, theta: np.ndarray) -> np.ndarray:
-        """Negative Hessian, of classes alone: numbers are not fitted with steps."""
+        """Negative Hessian of the log posterior; for classes only."""
         at = self.layer(theta)
         linear = self.features @ at.coefficients.T + at.intercepts
         known = self.weights * self.output.known
@@ -262,13 +261,13 @@ class _PenalisedLikelihood:
 #    Z = \sqrt{2\pi / \lambda_2}\; \mathrm{erfcx}(\lambda_1 / \sqrt{2 \lambda_2}), \\
 #    \log p(\pi \mid w) &= \log \mathrm{Dirichlet}(\pi; a + \gamma s(w))
 #
-# The mixture's own prior holds the part :math:`\mathrm{Dirichlet}(a)`; what the link adds to
-# it stands here. Where it depends on :math:`|w|`, the derivative in :math:`|w|` is kept
-# apart from that in w: the former has a kink at zero, which exact zeros come from.
+# The prior of the mixture contains :math:`\mathrm{Dirichlet}(a)`; the difference by the link is
+# computed here. Derivatives in :math:`|w|` and in w are separate: the former has a kink at zero,
+# which gives exact zeros.
 
 
 SMALLEST_SIZE = 1e-6
-"""epsilon: it keeps the relative sizes of output weights defined where all of them are zero."""
+"""epsilon: relative sizes of output weights stay defined where all weights are zero."""
 
 
 def log_elastic_net_constant(l1: float, l2: float) -> float:
@@ -310,7 +309,7 @@ def relative_sizes(
 
 @dataclass(frozen=True)
 class Link:
-    """The link's part of the log density at one point, and its derivatives."""
+    """Log density of the link at one point, and its derivatives."""
 
     value: float  # ``log Dirichlet(pi; a + gamma s) - log Dirichlet(pi; a)`` in nats.
     counts: Float[np.ndarray, " component"]
@@ -325,7 +324,7 @@ class Link:
         concentration: float,
         link: float,
     ) -> Link:
-        """Evaluate the link; it adds nothing for a mixture of one component.
+        """Evaluate the link; 0 for a mixture of one component.
 
         ``concentration`` is a, the parameter of the mixture weights' own Dirichlet prior;
         ``link`` is gamma.
@@ -365,9 +364,9 @@ def output_variables(specification: RBFNetworkSpecification) -> tuple[Variable, 
 
 @dataclass(frozen=True)
 class NetworkPoint:
-    """One point in standard units, with its free variables by name, as the graph has them.
+    """Parameters at one point in standard units, and the graph's free variables by name.
 
-    ``noise_precision`` is that of a numeric response, 1 for classes.
+    ``noise_precision`` is 1 for classes.
     """
 
     values: dict[str, np.ndarray]
@@ -377,7 +376,7 @@ class NetworkPoint:
     noise_precision: float
 
     def link(self, prior: RBFNetworkHyperparameters) -> Link:
-        """The link's part of the prior of the mixture weights."""
+        """Link term of the prior of the mixture weights."""
         concentration = prior.mixture.weight_concentration
         return Link.at(self.mixture.weights, self.coefficients, concentration, prior.link)
 
@@ -406,16 +405,16 @@ class NetworkPoint:
         """
         by_coefficient = by_coefficient - prior.l2 * self.coefficients
         by_intercept = by_intercept - self.intercepts / prior.intercept_scale**2
-        parts = [by_coefficient.reshape(-1), by_intercept]
+        gradients = [by_coefficient.reshape(-1), by_intercept]
         if network.response != "classes":
             derivative = by_noise + prior.noise_slope(self.noise_precision)
-            parts.append(np.array([self.noise_precision * derivative]))
-        return parts
+            gradients.append(np.array([self.noise_precision * derivative]))
+        return gradients
 
 
 # New rows under an RBF network: features, linear outputs, log joints.
 #
-# The features are what the hidden layer tells the output layer. With
+# Features are the inputs of the output layer. With
 # :math:`\ell_{nk} = \log \pi_k + \log p(x_{n,o} \mid k)` in standard units:
 #
 # - ``responsibility``: :math:`f_{nk} = e^{\ell_{nk}} / \sum_j e^{\ell_{nj}}`;
@@ -423,16 +422,15 @@ class NetworkPoint:
 #   normal peaks at 1 whatever the number of observed cells;
 # - ``log_density``: the logarithm of that, divided by the number of columns.
 #
-# Missing cells are marginalised in all of them. A network that was trained on complete rows
-# knows no features of rows with holes. It is asked about completions of such a row, which are
-# drawn by its hidden layer:
+# Missing cells are integrated out in all features. A network trained on complete rows has seen no
+# features of rows with missing cells. Its predictions average over completions of such a row, drawn
+# from the hidden layer:
 #
 # .. math:: p(y | x_o) = \int p(y | x) \, p(x_m | x_o) \, dx_m
 
 
 LARGEST_LOG_DENSITY = 300.0
-"""Log densities are cut off here, and flat beyond. In many columns they could leave the range of
-floats."""
+"""Log densities are clipped here: with many columns, densities could overflow."""
 
 
 class FeatureMap:
@@ -447,7 +445,7 @@ class FeatureMap:
 
     @property
     def uses_weights(self) -> bool:
-        """Whether the mixture weights are part of the features."""
+        """Whether the features depend on the mixture weights."""
         return self._kind == "responsibility"
 
     def forward(
@@ -455,7 +453,7 @@ class FeatureMap:
         log_joint: Float[np.ndarray, "obs component"],
         log_weights: Float[np.ndarray, " component"],
     ) -> Float[np.ndarray, "obs component"]:
-        """Features, given the log joints ``log pi_k + log p(x_o | k)`` in nats and log weights."""
+        """Features from ``log pi_k + log p(x_o | k)`` and ``log pi_k`` in nats."""
         if self._kind == "responsibility":
             return log_sum_exp(log_joint, axis=1)[1]
         log_density = log_joint - log_weights + self._constants
@@ -468,7 +466,7 @@ class FeatureMap:
         features: Float[np.ndarray, "obs component"],
         gradient: Float[np.ndarray, "obs component"],
     ) -> Float[np.ndarray, "obs component"]:
-        """Carry a gradient in the features to one in the log joints, at fixed log weights.
+        """Gradient in the log joints from a gradient in the features, at fixed log weights.
 
         ``features`` are what :meth:`forward` returned.
         """
@@ -512,7 +510,7 @@ class Network:
         return ClassPrediction(linear, log_sum_exp(log_joint, axis=1)[0])
 
     def _features_of(self, mixture: MixtureParameters, log_joint: np.ndarray) -> np.ndarray:
-        """Features of rows whose log joints are known."""
+        """Features from log joints at the hidden layer ``mixture``."""
         log_weights = component_log_weights(mixture, self._specification.mixture)
         return self._features.forward(log_joint, log_weights)
 
@@ -543,7 +541,7 @@ def completed_linear(
             order=order,
         )
         linear = Network(points, specification).linear(parameters)
-        # A complete row has a single point, which stands for all draws.
+        # A complete row has a single point, repeated for all draws.
         last = np.diff(starts, append=points.n_obs) - 1
         results.append(linear[starts + np.minimum(np.arange(draws)[:, None], last)])
     return np.concatenate(results, axis=1)
@@ -576,8 +574,8 @@ def mean_log_probabilities(
 def _blocks(observations: Observations, draws: int) -> Iterator[Observations]:
     """Rows in blocks whose completions are of limited size; at least one block."""
     n_columns = observations.real.shape[1] + observations.codes.shape[1]
-    for part in in_blocks(max(observations.n_obs, 1), draws * n_columns):
-        yield observations.take(part)
+    for block in in_blocks(max(observations.n_obs, 1), draws * n_columns):
+        yield observations.take(block)
 
 
 # Log posterior of an RBF network in the coordinates of its declared graph.
@@ -616,7 +614,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Free variables of the mixture, then those of the output layer."""
+        """Free variables of the mixture, then of the output layer."""
         return (*self.points.variables, *self._output_variables)
 
     @cached_property
@@ -625,15 +623,15 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         return np.append(self.points.scales, np.ones(self.dimension - self.points.dimension))
 
     @cached_property
-    def coefficient_places(self) -> slice:
+    def coefficient_slice(self) -> slice:
         """Slice of the output weights among the coordinates."""
-        places = {v.name: place for v, place in coordinates.slices(self.variables)}
-        return places[names.COEFFICIENTS]
+        positions = {v.name: position for v, position in coordinates.slices(self.variables)}
+        return positions[names.COEFFICIENTS]
 
     def pack(  # type: ignore[override]
         self, parameters: RBFNetworkParameters
     ) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of a point that is in the user's units."""
+        """Unconstrained coordinates of parameters in the user's units."""
         output = {
             names.COEFFICIENTS: parameters.coefficients,
             names.INTERCEPTS: parameters.intercepts,
@@ -645,7 +643,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
     def unpack(  # type: ignore[override]
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> RBFNetworkParameters:
-        """Point in the user's units at given coordinates."""
+        """Parameters in the user's units at coordinates ``theta``."""
         point = self._point(theta)
         mixture = point.mixture.in_units(self.points.units)
         return RBFNetworkParameters(
@@ -659,10 +657,10 @@ class RBFNetworkLogPosterior(MixtureOnRows):
 
         Component k of the result is component ``order[k]``.
         """
-        hidden, place = self.points.dimension, self.coefficient_places
-        moved = np.append(self.points.permute(theta[:hidden], order), theta[hidden:])
-        moved[place] = theta[place].reshape(-1, order.size)[:, order].reshape(-1)
-        return moved
+        hidden, coefficients = self.points.dimension, self.coefficient_slice
+        permuted = np.append(self.points.permute(theta[:hidden], order), theta[hidden:])
+        permuted[coefficients] = theta[coefficients].reshape(-1, order.size)[:, order].reshape(-1)
+        return permuted
 
     def value_and_gradient(
         self, theta: Float[np.ndarray, " coordinate"], jacobian: bool = True
@@ -674,10 +672,10 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         determinant of the transforms.
         """
         smooth = self.smooth(theta)
-        sizes = theta[self.coefficient_places]
+        sizes = theta[self.coefficient_slice]
         value = smooth.value - self.prior.l1 * float(np.abs(sizes).sum())
         gradient = smooth.gradient + smooth.by_size * np.sign(theta)
-        gradient[self.coefficient_places] -= self.prior.l1 * np.sign(sizes)
+        gradient[self.coefficient_slice] -= self.prior.l1 * np.sign(sizes)
         if jacobian:
             extra, extra_gradient = coordinates.log_jacobian(
                 self.variables, self.constrained(theta)
@@ -715,7 +713,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         )
         gradients = [self._mixture_gradient(point, joint, joint_gradient, counts), *by_output]
         by_size = np.zeros(self.dimension)
-        by_size[self.coefficient_places] = np.tile(link.by_size, self.network.n_outputs)
+        by_size[self.coefficient_slice] = np.tile(link.by_size, self.network.n_outputs)
         return Smooth(value, np.concatenate(gradients), by_size)
 
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
@@ -734,7 +732,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         """``log p(y_n | f(x_n))`` of every row at many points; 0 where the response is hidden."""
         points = (self._point(theta) for theta in thetas)
         joint = self._expectation.at
-        return np.stack([self._discriminate(one, joint(one.mixture))[0] for one in points])
+        return np.stack([self._discriminate(point, joint(point.mixture))[0] for point in points])
 
     def predictor(
         self,
@@ -772,7 +770,7 @@ class RBFNetworkLogPosterior(MixtureOnRows):
         return OneByOne(predict)
 
     def _point(self, theta: np.ndarray) -> NetworkPoint:
-        """Values and parameters in standard units."""
+        """Parameters and free variables in standard units at coordinates ``theta``."""
         hidden, output = np.split(theta, [self.points.dimension])
         values = coordinates.to_constrained(self._output_variables, output)
         return NetworkPoint(
@@ -796,9 +794,9 @@ class RBFNetworkLogPosterior(MixtureOnRows):
     ) -> np.ndarray:
         """Gradient in the mixture's coordinates, in the user's units."""
         result = self._prior.gradient(point.values, point.mixture, joint.statistics(joint_gradient))
-        for variable, place in coordinates.slices(self.variables):
+        for variable, positions in coordinates.slices(self.variables):
             if variable.name == names.WEIGHTS:
-                result[place] += coordinates.simplex_gradient(counts, point.mixture.weights)
+                result[positions] += coordinates.simplex_gradient(counts, point.mixture.weights)
         return result / self.points.scales
 
 
@@ -828,15 +826,15 @@ class StudentMixture:
     """Names of :meth:`centre`, :meth:`sd` and :meth:`sd_of_mean`."""
 
     def centre(self) -> Float[np.ndarray, " obs"]:
-        """Mean of each response, which is what a prediction says."""
+        """Predictive mean of each response."""
         return self.locations.mean(axis=0)
 
     def sd_of_mean(self) -> Float[np.ndarray, " obs"]:
-        """Spread of the draws' means: what noise has no part in."""
+        """Standard deviation of the mean over draws: predictive spread without noise."""
         return self.locations.std(axis=0)
 
     def sd(self) -> Float[np.ndarray, " obs"]:
-        """Standard deviation of each response: noise and the spread of the draws' means."""
+        """Predictive standard deviation: noise variance plus ``sd_of_mean()^2``, square root."""
         noise = (self.scales**2).mean() / (1 - 2 / self.df)
         return np.sqrt(self.sd_of_mean() ** 2 + noise)
 
@@ -846,7 +844,7 @@ class StudentMixture:
         return np.stack(ends, axis=1)
 
     def quantile(self, prob: float) -> Float[np.ndarray, " obs"]:
-        """Quantile of each response, by bisection between those of the outermost draws.
+        """Quantile of each response, by bisection between the extreme quantiles of single draws.
 
         ``prob`` is the probability below the quantile, within (0, 1).
         """
@@ -854,7 +852,7 @@ class StudentMixture:
         lower, upper = single.min(axis=0), single.max(axis=0)
         if len(self.locations) == 1:
             return lower
-        # The quantile of a mixture lies between the extreme ones of its parts.
+        # The quantile of a mixture lies between the extreme quantiles of its components.
         for _ in range(BISECTIONS):
             middle = 0.5 * (lower + upper)
             scaled = (middle - self.locations) / self.scales[:, None]
@@ -863,13 +861,13 @@ class StudentMixture:
         return 0.5 * (lower + upper)
 
     def log_density(self, values: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
-        """Log density of given responses in nats, per unit of the response."""
+        """Log density at ``values`` in nats, per unit of the response."""
         scales = self.scales[:, None]
-        each = student.logpdf((values - self.locations) / scales, self.df) - np.log(scales)
-        return logsumexp(each, axis=0) - np.log(len(each))
+        log_densities = student.logpdf((values - self.locations) / scales, self.df) - np.log(scales)
+        return logsumexp(log_densities, axis=0) - np.log(len(log_densities))
 
     def draw(self, rng: np.random.Generator) -> Float[np.ndarray, " obs"]:
-        """One response of each row."""
+        """One draw of each row's response."""
         n_draws, n_obs = self.locations.shape
         chosen = rng.integers(n_draws, size=n_obs)
         noise = _standard_quantile(rng.random(n_obs), self.df)
@@ -877,10 +875,11 @@ class StudentMixture:
 
 
 def _standard_cdf(values: np.ndarray, df: float) -> np.ndarray:
-    """Cumulative distribution; scipy.stats takes ten times as long."""
+    """Distribution function of Student's t or, for infinite ``df``, the standard normal."""
+    # scipy.stats takes ten times as long.
     return np.asarray(ndtr(values) if np.isinf(df) else stdtr(df, values))
 
 
 def _standard_quantile(prob: float | np.ndarray, df: float) -> np.ndarray:
-    """Quantiles of the standard distribution."""
+    """Quantiles of Student's t or, for infinite ``df``, of the standard normal."""
     return np.asarray(ndtri(prob) if np.isinf(df) else stdtrit(df, prob))

@@ -26,7 +26,7 @@ class RBFNetworkSpecification:
     mixture: MixtureSpecification
     """The hidden layer: a mixture of one class, which all outputs see."""
     n_outputs: int  # Number of classes, or 1 for a numeric response.
-    features: Features = "responsibility"  # What a component tells the output layer about a row.
+    features: Features = "responsibility"  # Feature of a row by component, for the output layer.
     response: Response = "classes"
     """Softmax of classes, or a Gaussian of a number or its logarithm about the linear output."""
 
@@ -87,12 +87,12 @@ class RBFNetworkHyperparameters:
     l1: float  # Rate of the Laplace factor; it or ``l2`` is positive.
     l2: float  # Precision of the normal factor.
     link: float = 0.0
-    """gamma: rows that pull the mixture weights to the shares of the output weights."""
-    kappa: float = 1.0  # Power of p(x) beside p(y | x), positive.
+    """gamma: prior sample size of the mixture weights at the relative sizes of output weights."""
+    kappa: float = 1.0  # Power of p(x) in the joint p(x)^kappa p(y | x), positive.
     intercept_scale: float = 10.0  # Standard deviation of the intercepts.
     noise_shape: float = 2.0
     """Shape of the Gamma prior of the noise precision of a numeric response."""
-    noise_rate: float = 0.1  # Rate of that prior, the response in standard units.
+    noise_rate: float = 0.1  # Rate of the Gamma prior, the response in standard units.
 
     def standardised(self) -> RBFNetworkHyperparameters:
         """The prior in standard units: location 0 and scale 1; the rest is free of units."""

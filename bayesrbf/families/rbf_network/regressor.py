@@ -241,13 +241,13 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         candidates, codes = read_responses(X, y, weights, self.response, owner)
         training = read_rows(reading, X, Labels(codes, weights), groups)
         distinct, _ = table.distinct(training.rows)
-        fits = [self._fit_rows(distinct, training, one, training.seed) for one in candidates]
+        fits = [self._fit_rows(distinct, training, kind, training.seed) for kind in candidates]
         (model, fit), choice = fits[0], ""
         if self.calibrate or len(fits) > 1:
             model, fit, choice = self._judged(fits, training)
         outcome = fit.status, Trace(fit.joint)
-        sentence = f"{fit.status.sentence} {choice}".rstrip()
-        self.fitted_ = self._ended(training, model, None, outcome, sentence)
+        message = f"{fit.status.sentence} {choice}".rstrip()
+        self.fitted_ = self._ended(training, model, None, outcome, message)
         return self
 
     def _check_arguments(self) -> None:
@@ -271,11 +271,11 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     def _judged(
         self, fits: list[tuple[FittedNetwork, NetworkFit]], training: TrainingTable
     ) -> tuple[FittedNetwork, NetworkFit, str]:
-        """The fit of the best log score of held-out rows, its noise theirs; a choice in words."""
+        """Fit with the best held-out log score, its noise from held-out rows, and a message."""
         splits = list(
             split_rows(self.cv, training.rows, training.kept, training.seed, responses=True)
         )
-        if fits[0][0].integrate:  # what is missing has draws of its own to speak for it
+        if fits[0][0].integrate:  # draws of missing cells widen the predictive law already
             splits = [(train, test.take(~with_holes(test))) for train, test in splits]
         residuals = [self._residuals(model, training, fit.status, splits) for model, fit in fits]
         found = [
@@ -328,17 +328,17 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     @property
     def noise_df_(self) -> float:
-        """Degrees of freedom of those residuals; infinite for normal ones."""
+        """Degrees of freedom of Student's t of the residuals; infinite for normal residuals."""
         return self._fit.model.noise.df
 
     @property
     def response_(self) -> str:
-        """What is modelled: the response (``"identity"``) or its logarithm (``"log"``)."""
+        """Scale of the linear model: the response (``"identity"``) or its logarithm (``"log"``)."""
         return "identity" if self._fit.model.number_responses.kind == "number" else "log"
 
     @property
     def coef_(self) -> Float[np.ndarray, " component"]:
-        """Output weights, in the units of what is modelled."""
+        """Output weights, in units of the response or of its logarithm, as ``response_`` says."""
         return (
             self.fitted_.model.number_responses.units.scale[0]
             * self.fitted_.model.parameters.coefficients[0]
@@ -346,13 +346,13 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     @property
     def intercept_(self) -> float:
-        """Bias, in the units of what is modelled."""
+        """Bias, in units of the response or of its logarithm, as ``response_`` says."""
         bias = self.fitted_.model.parameters.intercepts
         return float(self.fitted_.model.number_responses.units.backward(bias)[0])
 
     @property
     def noise_sd_(self) -> float:
-        """Standard deviation of what is modelled about its mean, at the fitted point."""
+        """Standard deviation of the response or its logarithm about the linear output."""
         precision = self.fitted_.model.parameters.noise_precision
         return float(self.fitted_.model.number_responses.units.scale[0] * precision**-0.5)
 
@@ -513,12 +513,12 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
     @property
     def _averaged(self) -> Draws | None:
-        """Draws that predictions are means over: not those that are known to miss part of it."""
+        """Posterior draws that predictions average over; None where they miss posterior mass."""
         draws = self.fitted_.draws
         return None if draws is None or _misses(draws) else draws
 
     def _drawn(self, fit: AnyFit, method: str, options: dict[str, object]) -> AnyFit:
-        """The fit with draws by a method; a warning where predictions stay those of the mode."""
+        """The fit with draws by ``method``; warns where predictions stay at the fitted point."""
         made = super()._drawn(fit, method, options)
         assert made.draws is not None
         if _misses(made.draws):
@@ -572,5 +572,5 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
 
 
 def _misses(draws: Draws) -> bool:
-    """Whether draws are of an approximation that misses part of the posterior."""
+    """Whether diagnostics say that an approximation misses posterior mass."""
     return not (covers(draws.attributes) or np.isnan(float(draws.attributes["pareto_k"])))

@@ -304,8 +304,8 @@ class SDGMClassifier(Classifier):
     def _averaged_over(self) -> Prediction:
         """Kind of average of the predictions; draws are of one mode, because the graph has one."""
         self._rules["prediction"].check(self.prediction, f"{type(self).__name__}(prediction=...)")
-        one = self.prediction == "average" and self.inference != "map"
-        return "single-mode" if one else self.prediction
+        single_mode = self.prediction == "average" and self.inference != "map"
+        return "single-mode" if single_mode else self.prediction
 
     def set_params(self, **params: object) -> Self:
         """Set constructor arguments; ``prediction`` changes what a fit predicts from now on.
@@ -340,12 +340,12 @@ class SDGMClassifier(Classifier):
 
     @property
     def n_weights_(self) -> int:
-        """Weights that were kept."""
+        """Number of weights after pruning, in the most probable mode."""
         return self._fit.model.modes.best.n_weights
 
     @property
     def n_components_(self) -> int:
-        """Components that were kept."""
+        """Number of components after pruning, in the most probable mode."""
         return self._fit.model.modes.best.n_components
 
     @property
@@ -355,12 +355,12 @@ class SDGMClassifier(Classifier):
 
     @property
     def mode_n_weights_(self) -> Int[np.ndarray, " mode"]:
-        """Weights that every mode kept."""
+        """Number of weights after pruning, in every mode."""
         return np.array([mode.n_weights for mode in self._fit.model.modes.parameters])
 
     @property
     def component_classes_(self) -> Shaped[np.ndarray, " component"]:
-        """Class of every component that was kept."""
+        """Class of every component after pruning."""
         return self.classes_[self.fitted_.model.parameters.component_class]
 
     # ---- predicting
@@ -388,7 +388,7 @@ class SDGMClassifier(Classifier):
 def _read_sets(
     reading: Reading, X: object, y: object, weights: Float[np.ndarray, " obs"]
 ) -> tuple[Bool[np.ndarray, "set label"], Labels]:
-    """The classes of every code, and codes and weights of the rows."""
+    """Label sets of every code, with codes and weights of the rows."""
     if is_label_sets(y):
         classes, sets, codes = read_label_sets(y, weights)
         labels = Labels(codes, weights, classes, reading.prevalence(classes))

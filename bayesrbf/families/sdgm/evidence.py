@@ -25,10 +25,10 @@ from bayesrbf.families.sdgm.posterior import (
     curvature_product,
     expect,
     hidden_information,
-    places,
     standard_points,
     to_logits,
     weight_gradient,
+    weight_slices,
 )
 from bayesrbf.families.sdgm.records import (
     Basis,
@@ -76,7 +76,7 @@ def factor_features(features: Float[np.ndarray, "point feature"], reduce: bool) 
 
 @dataclass(frozen=True)
 class Whitened:
-    """Features of whitened coordinates c with standard normal priors, and the way back.
+    """Features of whitened coordinates c with standard normal priors: ``w = A^-1/2 V c``.
 
     ``directions`` are the V of every component, with orthonormal columns; ``deviations`` are
     the prior standard deviations of the weights.
@@ -89,46 +89,45 @@ class Whitened:
     def weights(
         self, coordinates: Float[np.ndarray, " coordinate"]
     ) -> Float[np.ndarray, " weight"]:
-        """Weights ``A^-1/2 V c`` at given coordinates."""
-        parts = [
-            v @ coordinates[place]
-            for v, place in zip(self.directions, places(self.designs), strict=True)
+        """Weights ``w = A^-1/2 V c`` of coordinates c."""
+        by_component = [
+            v @ coordinates[slot]
+            for v, slot in zip(self.directions, weight_slices(self.designs), strict=True)
         ]
-        return self.deviations * np.concatenate([np.zeros(0), *parts])
+        return self.deviations * np.concatenate([np.zeros(0), *by_component])
 
     def coordinates(
         self, weights: Float[np.ndarray, " weight"]
     ) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates ``V' A^1/2 w`` of the part of given weights that the rows determine."""
+        """Coordinates ``c = V' A^1/2 w``, the projection of w on directions that change a row."""
         edges = np.cumsum([len(v) for v in self.directions])[:-1]
-        parts = np.split(weights / self.deviations, edges)
-        pairs = zip(self.directions, parts, strict=True)
-        return np.concatenate([np.zeros(0), *(v.T @ part for v, part in pairs)])
+        by_component = np.split(weights / self.deviations, edges)
+        pairs = zip(self.directions, by_component, strict=True)
+        return np.concatenate([np.zeros(0), *(v.T @ block for v, block in pairs)])
 
     def determined(self, inverses: list[Float[np.ndarray, "_ _"]]) -> Float[np.ndarray, " weight"]:
-        """Share of every weight that the rows determine, between 0 and 1: MacKay's gamma.
+        """MacKay's gamma of every weight: 1 - posterior variance / prior variance, within [0, 1].
 
-        It is 1 less the ratio of posterior to prior variance, from the posterior covariance of
-        every component's c.
+        ``inverses`` are the posterior covariances of c, one a component.
         """
-        parts = []
+        by_component = []
         for v, inverse in zip(self.directions, inverses, strict=True):
             known = np.eye(v.shape[1]) - inverse
-            parts.append(((v @ known) * v).sum(axis=1))
-        return np.clip(np.concatenate([np.zeros(0), *parts]), 0.0, 1.0)
+            by_component.append(((v @ known) * v).sum(axis=1))
+        return np.clip(np.concatenate([np.zeros(0), *by_component]), 0.0, 1.0)
 
     def covariance(
         self, inverse: Float[np.ndarray, "coordinate coordinate"]
     ) -> Float[np.ndarray, "weight weight"]:
-        """Posterior covariance of the weights, given that of c.
+        """Posterior covariance of the weights from ``inverse``, the posterior covariance of c.
 
-        Directions that change no row keep their prior.
+        Directions that change no row have their prior covariance.
         """
         n_weights = self.deviations.size
         v = np.zeros((n_weights, len(inverse)))
         row = 0
-        for direction, place in zip(self.directions, places(self.designs), strict=True):
-            v[row : row + len(direction), place] = direction
+        for direction, slot in zip(self.directions, weight_slices(self.designs), strict=True):
+            v[row : row + len(direction), slot] = direction
             row += len(direction)
         whitened = np.eye(n_weights) + v @ (inverse - np.eye(len(inverse))) @ v.T
         return self.deviations[:, None] * whitened * self.deviations
@@ -136,7 +135,7 @@ class Whitened:
 
 @dataclass(frozen=True)
 class State:
-    """A point of the type-II maximisation: surviving components, and active weights in their order.
+    """State of the type-II maximisation: remaining components and their active weights.
 
     ``proportions`` sum to one within each class.
     """
@@ -153,8 +152,8 @@ class State:
         deviations = self.precisions**-0.5
         designs, directions = [], []
         for k in range(self.component_class.size):
-            mine = self.component == k
-            used, scale = self.feature[mine], deviations[mine]
+            active = self.component == k
+            used, scale = self.feature[active], deviations[active]
             if used.size <= factored.left.shape[1]:  # no reduction: V is the identity
                 designs.append(factored.features[:, used] * scale)
                 directions.append(np.eye(used.size))
@@ -167,7 +166,7 @@ class State:
 
 
 def without_superfluous(state: State) -> State:
-    """Drop components that are rare or like another, and give their probability to one that stays.
+    """Remove rare and duplicate components; their probability goes to a remaining component.
 
     Every class keeps a component.
     """
@@ -176,21 +175,21 @@ def without_superfluous(state: State) -> State:
         return state
     proportions = np.bincount(heirs, weights=state.proportions, minlength=dropped.size)
     renumbered = np.cumsum(~dropped) - 1
-    kept = ~dropped[state.component]
+    remaining = ~dropped[state.component]
     return State(
         state.component_class[~dropped],
         proportions[~dropped],
-        renumbered[state.component[kept]],
-        state.feature[kept],
-        state.coefficients[kept],
-        state.precisions[kept],
+        renumbered[state.component[remaining]],
+        state.feature[remaining],
+        state.coefficients[remaining],
+        state.precisions[remaining],
     )
 
 
 def _superfluous(
     state: State,
 ) -> tuple[Bool[np.ndarray, " component"], Int[np.ndarray, " component"]]:
-    """Components to drop, and the component that takes over each one's probability.
+    """Mask of components to remove, and the heir of each component's probability.
 
     All components of a class without weights are alike, and one of them stays.
     """
@@ -222,9 +221,9 @@ def _superfluous(
 
 
 BLENDS = (0.0, 0.25, 0.5, 1.0)
-"""Fractions of the hidden information that stay in the Hessian, tried in turn.
+"""Fractions by which the missing information is added back to the observed Hessian, in turn.
 
-At 1 it is the complete-data curvature, which is never indefinite.
+At 1 the result is the complete-data curvature, which is never indefinite.
 """
 WIDE = 5e9
 """Beyond this many products in one curvature of all weights, every component has its own."""
@@ -236,7 +235,7 @@ RELATIVE = 0.1  # Conjugate gradients end when the residual is below this fracti
 
 @dataclass(frozen=True)
 class Mode:
-    """A point of the whitened weights and what was found there.
+    """Mode of the whitened weights, with the E-step and the log posterior there.
 
     ``log_posterior`` is the log likelihood less ``c . c / 2``. ``decrement`` is twice the rise
     in nats that the last step promised.
@@ -259,13 +258,13 @@ def find_mode(
     teacher: Float[np.ndarray, "point component"] | None = None,
     wide: bool = False,
 ) -> Mode:
-    """Climb the log posterior of the whitened weights.
+    """Mode of the log posterior of the whitened weights.
 
     The step is Newton's on the observed Hessian, blended towards the complete-data one where it
     would not ascend. The search ends when a step promises a rise of at most ``tol / 2`` nats.
 
-    A ``teacher`` gives responsibilities that replace the point's own: the complete-data problem,
-    which has one mode. Where the weights are ``wide``, too many for one curvature matrix, steps are
+    Responsibilities ``teacher`` replace those of the E-step: the complete-data problem, which has
+    one mode. Where the weights are ``wide``, too many for one curvature matrix, steps are
     those of conjugate gradients on the complete-data curvature.
     """
 
@@ -278,11 +277,11 @@ def find_mode(
             likelihood = _taught_likelihood(expectation, logits)
         return likelihood - 0.5 * float(coordinates @ coordinates), expectation
 
-    here = start
-    value, expectation = evaluate(here)
+    current = start
+    value, expectation = evaluate(current)
     decrement = np.inf
     for _ in range(max_steps):
-        gradient = weight_gradient(designs, expectation.logit_gradient) - here
+        gradient = weight_gradient(designs, expectation.logit_gradient) - current
         if wide:
             step, exact = separate_step(designs, expectation, gradient), False
         else:
@@ -291,18 +290,18 @@ def find_mode(
         decrement = float(gradient @ step)
         if decrement <= tol:
             break
-        found = shorter_step(evaluate, here, step, value, decrement)
+        found = shorter_step(evaluate, current, step, value, decrement)
         if found is None:
             break
-        here, value, expectation = found
+        current, value, expectation = found
         # Newton's method converges quadratically: the next step would promise the square of this.
         if exact and decrement**2 <= tol:
             break
-    return Mode(here, expectation, value, decrement)
+    return Mode(current, expectation, value, decrement)
 
 
 def _taught(expectation: LabelExpectation, labels: Labels, teacher: np.ndarray) -> LabelExpectation:
-    """The E-step with a teacher's responsibilities and equally probable completions."""
+    """E-step with the responsibilities ``teacher`` and equally probable completions."""
     sizes = labels.sizes
     completion_probabilities = np.repeat(1.0 / sizes, sizes)
     return LabelExpectation(
@@ -316,7 +315,7 @@ def _taught(expectation: LabelExpectation, labels: Labels, teacher: np.ndarray) 
 
 
 def _taught_likelihood(expectation: LabelExpectation, logits: np.ndarray) -> float:
-    """Complete-data log likelihood of the teacher's responsibilities."""
+    """Complete-data log likelihood under the responsibilities of ``teacher``, in nats."""
     top = logits.max(axis=1)
     log_all = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top
     explained = (expectation.responsibilities * logits).sum(axis=1) - log_all
@@ -324,7 +323,7 @@ def _taught_likelihood(expectation: LabelExpectation, logits: np.ndarray) -> flo
 
 
 def is_wide(designs: Designs) -> bool:
-    """Whether one curvature of all weights together would take long; never with one component."""
+    """Whether a joint curvature of all weights takes over ``WIDE`` products, of 2+ components."""
     size = sum(design.shape[1] for design in designs)
     return len(designs) > 1 and (designs[0].shape[0] + size) * size**2 > WIDE
 
@@ -347,7 +346,7 @@ def newton_step(
     *,
     complete: bool,
 ) -> tuple[Float[np.ndarray, " coordinate"], bool]:
-    """Newton's step on the least blended Hessian that is positive definite; it ascends.
+    """Newton step on the first Hessian of ``BLENDS`` that is positive definite; it ascends.
 
     The flag says whether the Hessian was not blended. With ``complete`` it is that of the complete
     data, and exact. Raises FloatingPointError where the Hessian is not finite.
@@ -372,16 +371,17 @@ def newton_step(
 def separate_step(
     designs: Designs, expectation: LabelExpectation, gradient: Float[np.ndarray, " coordinate"]
 ) -> Float[np.ndarray, " coordinate"]:
-    """About Newton's step on the complete-data Hessian, which is never formed; it ascends."""
-    slots, shape = places(designs), (gradient.size, gradient.size)
+    """Ascent step: conjugate gradients on the complete-data Hessian, which is never formed."""
+    slots = weight_slices(designs)
+    shape = (gradient.size, gradient.size)
     roots = [
         cho_factor(block + np.eye(len(block)), lower=True)
         for block in component_curvatures(designs, expectation)
     ]
 
     def alone(vector: np.ndarray) -> np.ndarray:
-        parts = (cho_solve(root, vector[slot]) for root, slot in zip(roots, slots, strict=True))
-        return np.concatenate(list(parts))
+        solutions = (cho_solve(root, vector[slot]) for root, slot in zip(roots, slots, strict=True))
+        return np.concatenate(list(solutions))
 
     curvature = LinearOperator(
         shape, matvec=lambda v: v + curvature_product(designs, expectation, v), dtype=float
@@ -394,9 +394,9 @@ def separate_step(
 def spread_of_components(
     designs: Designs, labels: Labels, expectation: LabelExpectation, *, wide: bool
 ) -> tuple[list[Float[np.ndarray, "_ _"]], float]:
-    """Complete-data covariance of every component's coordinates, and the log determinant.
+    """Complete-data covariance of c by component, and the log determinant of the curvature.
 
-    The determinant is that of the curvature. Where ``wide``, components count as independent.
+    Where ``wide``, components count as independent.
     """
     if wide:
         blocks = component_curvatures(designs, expectation)
@@ -404,7 +404,7 @@ def spread_of_components(
         return [inverse for inverse, _ in pairs], sum(log for _, log in pairs)
     curvature = complete_curvature(designs, labels, expectation)
     inverse, log_determinant = inverse_curvature(curvature + np.eye(len(curvature)))
-    return [inverse[slot, slot] for slot in places(designs)], log_determinant
+    return [inverse[slot, slot] for slot in weight_slices(designs)], log_determinant
 
 
 def inverse_curvature(
@@ -454,14 +454,14 @@ Gamma is the part of its prior variance that the rows explain.
 SETTLED = 0.1
 """Once no log precision changes by more than this, single precisions may jump to their maximum."""
 TIED = 1e-6
-"""Moves of log precisions that differ by less are a tie.
+"""Changes of log precisions that differ by less are a tie.
 
-Weights of the two levels of a column mirror each other: without a tie rounding would say which of
-them jumps, or is pruned.
+Weights of the two levels of a binary column are symmetric: without a tie, rounding would decide
+which of the two jumps or is pruned.
 """
 LOOSE = 1e-8
 """Mode searches between updates end where a step would raise the log posterior by half of it."""
-TIGHT = 1e-16  # The same for the last mode search of a run; both in nats.
+TIGHT = 1e-16  # The tolerance of the last mode search of a run; both in nats.
 LOOSE_STEPS, TIGHT_STEPS = 2, 100
 """Most Newton steps between updates, and in the last search.
 
@@ -477,14 +477,14 @@ class EvidenceProblem:
     factored: Factored
 
     def labels(self, component_class: Int[np.ndarray, " component"]) -> Labels:
-        """The components that each point's row may have, given the class of every component."""
+        """Components that the label of each point's row allows."""
         allowed = np.repeat(self.rows.allowed[:, component_class], self.rows.sizes, axis=0)
         return Labels(allowed, self.rows.starts, self.rows.weights)
 
 
 @dataclass(frozen=True)
 class Run:
-    """End and path of one restart.
+    """Result and trace of one restart.
 
     ``log_posterior`` is the log density of the weights given their precisions. ``evidence`` is
     the Laplace approximation of the log evidence with the observed Hessian. ``determined`` is
@@ -504,17 +504,19 @@ class Run:
 
 
 def maximise_evidence(problem: EvidenceProblem, start: State, settings: Settings) -> Run:
-    """Alternate mode searches with updates of precisions and proportions.
+    """Alternate mode searches with fixed-point updates of precisions and proportions.
 
     May raise ValueError where the weights that are left are too many for one curvature matrix in
     memory.
     """
-    state, status, change, wide = start, Status.MAX_ITER, np.inf, True
+    state, status = start, Status.MAX_ITER
+    change = np.inf
+    wide = True
     path: list[tuple[float, int, int]] = []
     for _ in range(settings.max_iter):
         whitened = state.whitened(problem.factored)
         labels = problem.labels(state.component_class)
-        # While there are many weights, every component is judged with the others held.
+        # With many weights, the covariance is block diagonal: one block a component.
         wide = wide and change > SETTLED and is_wide(whitened.designs)
         if not wide:
             check_size(whitened.designs)
@@ -543,7 +545,7 @@ def _mode(
     max_steps: int,
     wide: bool = False,
 ) -> Mode:
-    """Search for the mode of the weights, from those of the state."""
+    """Mode of the whitened weights, searched from the weights of ``state``."""
     return find_mode(
         whitened.designs,
         labels,
@@ -564,10 +566,10 @@ def _update(
     *,
     settled: bool,
 ) -> tuple[State, float]:
-    """New precisions and proportions, without what they prune, and the largest change.
+    """State after a fixed-point update and pruning, and the largest change of a log precision.
 
-    The change is that of a log precision, infinite where something was pruned. Once all
-    precisions have settled, the one that moves most jumps to the maximum of its evidence.
+    The change is infinite where a weight or component was pruned. Once all precisions have
+    settled, the precision that changes most is set to the maximum of its evidence.
     """
     coefficients = whitened.weights(mode.coordinates)
     determined = whitened.determined(inverses)
@@ -579,10 +581,10 @@ def _update(
     precisions = np.maximum(precisions, LEAST_PRECISION)
     change = np.inf  # after pruning nothing has settled
     if active.all():
-        moves = np.abs(np.log(precisions / state.precisions))
-        change = float(moves.max(initial=0.0))
-        if settled and moves.size:
-            most = int(ranked(moves, TIED)[0])
+        changes = np.abs(np.log(precisions / state.precisions))
+        change = float(changes.max(initial=0.0))
+        if settled and changes.size:
+            most = int(ranked(changes, TIED)[0])
             precisions[most] = _best(state.precisions[most], determined[most], penalty[most])
             active[most] = precisions[most] < alpha_max
             change = change if active[most] else np.inf
@@ -611,7 +613,7 @@ def _doomed(
 
 
 def _best(precision: float, determined: float, penalty: float) -> float:
-    """The precision with the highest evidence while all others are held.
+    """Precision that maximises the evidence at fixed other precisions.
 
     MacKay's steps converge to it, but cover only the fraction gamma of the distance in each step: a
     weight that the rows hardly determine would need hundreds.
@@ -625,7 +627,7 @@ def _best(precision: float, determined: float, penalty: float) -> float:
 def _proportions(
     component_class: Int[np.ndarray, " component"], mode: Mode
 ) -> Float[np.ndarray, " component"]:
-    """Mean responsibilities within each class."""
+    """Mean responsibilities of every component, normalised within its class."""
     mass = mode.expectation.weights @ mode.expectation.responsibilities
     return mass / np.bincount(component_class, weights=mass)[component_class]
 
@@ -633,7 +635,7 @@ def _proportions(
 def _finish(
     problem: EvidenceProblem, state: State, path: list[tuple[float, int, int]], status: Status
 ) -> Run:
-    """The exact mode at the last precisions, and the covariance around it."""
+    """Result of a restart: mode, Laplace covariance and evidence at the last precisions."""
     whitened = state.whitened(problem.factored)
     check_size(whitened.designs)
     labels = problem.labels(state.component_class)
@@ -661,7 +663,7 @@ def _finish(
         status=status,
         log_posterior=mode.log_posterior + log_prior,
         evidence=mode.log_posterior - 0.5 * log_determinant,
-        determined=whitened.determined([inverse[p, p] for p in places(whitened.designs)]),
+        determined=whitened.determined([inverse[p, p] for p in weight_slices(whitened.designs)]),
         n_indefinite=n_indefinite,
         completion_error=completion_error(labels, mode.expectation),
     )
@@ -673,7 +675,7 @@ def log_masses(runs: list[Run], alpha_max: float) -> Float[np.ndarray, " restart
 
 
 def log_volume(determined: Float[np.ndarray, " weight"], alpha_max: float) -> float:
-    """Log of the fraction of the precisions' prior that their posterior takes, at most 0.
+    """Log ratio of posterior to prior width of the log precisions, summed; at most 0.
 
     ``determined`` is MacKay's gamma of the active weights.
 
@@ -754,19 +756,22 @@ def fit_sdgm(
     dual = basis.kernel is not None or phi.shape[1] > phi.shape[0]
     n_rows = rows.starts.size
     few = min(n_rows, RACE_ROWS)
-    some = np.arange(n_rows) if dual else np.linspace(0, n_rows - 1, few).round().astype(np.intp)
-    problem = _problem(rows, phi, some, dual)
+    row_indices = (
+        np.arange(n_rows) if dual else np.linspace(0, n_rows - 1, few).round().astype(np.intp)
+    )
+    problem = _problem(rows, phi, row_indices, dual)
     _check_size(problem, phi.shape[0], specification.n_components)
-    runs = _restarts(problem, observations.take(some), specification, rng, settings)
+    runs = _restarts(problem, observations.take(row_indices), specification, rng, settings)
     masses = log_masses(runs, settings.alpha_max)
     number = int(ranked(masses)[0])
-    chosen, begun = runs[number], _begun_with(specification, number)
-    if some.size == n_rows:
+    chosen = runs[number]
+    initial = _initial_specification(specification, number)
+    if row_indices.size == n_rows:
         modes = probable_modes(problem, runs, masses)
     else:
         problem = _problem(rows, phi, np.arange(n_rows), dual)
-        responsibilities = inherited_responsibilities(problem, chosen.parameters, begun)
-        classes = np.asarray(begun.component_class, dtype=np.intp)
+        responsibilities = inherited_responsibilities(problem, chosen.parameters, initial)
+        classes = np.asarray(initial.component_class, dtype=np.intp)
         start = first_state(problem, classes, responsibilities, settings.alpha_init)
         chosen = maximise_evidence(problem, start, settings)
         modes = SDGMModes((chosen.parameters,), np.ones(1))
@@ -784,18 +789,21 @@ def fit_sdgm(
 def _problem(
     rows: CompletedRows,
     phi: Float[np.ndarray, "point feature"],
-    some: Int[np.ndarray, " chosen"],
+    row_indices: Int[np.ndarray, " chosen"],
     dual: bool,
 ) -> EvidenceProblem:
-    """Some of the rows, with their features factored."""
-    if some.size == rows.starts.size:
+    """Problem of the rows at ``row_indices``, with factored features."""
+    if row_indices.size == rows.starts.size:
         return EvidenceProblem(rows, factor_features(phi, reduce=dual))
-    points = np.isin(np.repeat(np.arange(rows.starts.size), rows.sizes), some)
-    sizes = rows.sizes[some]
-    part = CompletedRows(
-        rows.points[points], np.cumsum(sizes) - sizes, rows.allowed[some], rows.weights[some]
+    points = np.isin(np.repeat(np.arange(rows.starts.size), rows.sizes), row_indices)
+    sizes = rows.sizes[row_indices]
+    subset = CompletedRows(
+        rows.points[points],
+        np.cumsum(sizes) - sizes,
+        rows.allowed[row_indices],
+        rows.weights[row_indices],
     )
-    return EvidenceProblem(part, factor_features(phi[points], reduce=dual))
+    return EvidenceProblem(subset, factor_features(phi[points], reduce=dual))
 
 
 def _restarts(
@@ -805,21 +813,23 @@ def _restarts(
     rng: np.random.Generator,
     settings: Settings,
 ) -> list[Run]:
-    """Run every start to its end."""
+    """Runs of all restarts."""
     n_starts = settings.n_init if specification.n_components > specification.n_classes else 1
     runs = []
     for restart in range(n_starts):
-        begun = _begun_with(specification, restart)
-        responsibilities = cluster_responsibilities(observations, problem.rows, begun, rng)
+        initial = _initial_specification(specification, restart)
+        responsibilities = cluster_responsibilities(observations, problem.rows, initial, rng)
         precision = settings.alpha_init * LATER_START ** (restart % 2)
-        classes = np.asarray(begun.component_class, dtype=np.intp)
+        classes = np.asarray(initial.component_class, dtype=np.intp)
         start = first_state(problem, classes, responsibilities, precision)
         runs.append(maximise_evidence(problem, start, settings))
     return runs
 
 
-def _begun_with(specification: MixtureSpecification, restart: int) -> MixtureSpecification:
-    """The components that a restart begins with.
+def _initial_specification(
+    specification: MixtureSpecification, restart: int
+) -> MixtureSpecification:
+    """Specification with the initial components of a restart.
 
     Two restarts have all components, the next two half as many, two all, two a quarter, and so
     on, until one a class has been tried; further halvings would repeat it.
@@ -853,11 +863,10 @@ def cluster_responsibilities(
     specification: MixtureSpecification,
     rng: np.random.Generator,
 ) -> Float[np.ndarray, "point component"]:
-    """Responsibilities of clusters within the classes that a row may have, one line a point.
+    """Initial responsibilities of every point, from clusters within the classes that a row allows.
 
-    Most of a row belongs to the component of its nearest cluster. ``observations`` are the rows
-    with their missing cells, in standard units, and with the label of no class where a row may have
-    several.
+    The component of the nearest cluster has ``OWN_RESPONSIBILITY``. ``observations`` are the rows
+    with their missing cells, in standard units, unlabelled where a row may have several classes.
     """
     real = np.zeros(specification.n_features)
     marginals = tuple(np.full(n, 1.0 / n) for n in specification.levels)
@@ -874,7 +883,7 @@ def cluster_responsibilities(
 def inherited_responsibilities(
     problem: EvidenceProblem, found: SDGMParameters, specification: MixtureSpecification
 ) -> Float[np.ndarray, "point component"]:
-    """Responsibilities of a sparse model, in the first components of every class.
+    """Responsibilities of a sparse model, assigned to the first components of every class.
 
     ``specification`` has the components of every class before any was pruned; the pruned ones get a
     small responsibility.
@@ -885,11 +894,11 @@ def inherited_responsibilities(
     within = np.arange(found.n_components) - np.searchsorted(
         found.component_class, found.component_class
     )
-    places = np.searchsorted(classes, found.component_class) + within
+    components = np.searchsorted(classes, found.component_class) + within
     known = expect(problem.labels(found.component_class), logits).responsibilities
     allowed = problem.labels(classes).allowed
     responsibilities = (1 - OWN_RESPONSIBILITY) * allowed / allowed.sum(axis=1, keepdims=True)
-    responsibilities[:, places] += OWN_RESPONSIBILITY * known
+    responsibilities[:, components] += OWN_RESPONSIBILITY * known
     return responsibilities
 
 
@@ -899,9 +908,9 @@ def first_state(
     responsibilities: Float[np.ndarray, "point component"],
     alpha_init: float,
 ) -> State:
-    """All weights active, moved by a few Newton steps towards given responsibilities.
+    """State with all weights active, a few Newton steps from 0 towards ``responsibilities``.
 
-    The last component gets no weights.
+    The last component has no weights.
     """
     n_features, n_free = problem.factored.features.shape[1], component_class.size - 1
     state = State(
@@ -929,21 +938,21 @@ def first_state(
 def probable_modes(
     problem: EvidenceProblem, runs: list[Run], masses: Float[np.ndarray, " restart"]
 ) -> SDGMModes:
-    """The distinct ends of the restarts, the most probable first.
+    """Distinct modes of the restarts, the most probable first.
 
-    Of ends that are alike the one with the largest of the ``masses`` (see :func:`log_masses`) is
-    kept; improbable modes are left out.
+    Among equal modes the one with the largest of the ``masses`` (see :func:`log_masses`) remains;
+    improbable modes are left out.
     """
-    kept: list[int] = []
+    distinct: list[int] = []
     seen: list[np.ndarray] = []
     for number in ranked(masses):
-        here = _probabilities(problem, runs[number].parameters)
-        if all(np.abs(here - other).max(initial=0.0) > ALIKE for other in seen):
-            kept.append(int(number))
-            seen.append(here)
-    probabilities = softmax(masses[kept])
+        predicted = _probabilities(problem, runs[number].parameters)
+        if all(np.abs(predicted - other).max(initial=0.0) > ALIKE for other in seen):
+            distinct.append(int(number))
+            seen.append(predicted)
+    probabilities = softmax(masses[distinct])
     probable = probabilities >= LEAST_PROBABILITY * probabilities[0]
-    parameters = tuple(runs[kept[i]].parameters for i in np.flatnonzero(probable))
+    parameters = tuple(runs[distinct[i]].parameters for i in np.flatnonzero(probable))
     return SDGMModes(parameters, probabilities[probable] / probabilities[probable].sum())
 
 

@@ -63,30 +63,36 @@ LabelSets = Bool[np.ndarray, "set label"]
 def completions(
     companion: FittedMixture, rows: Observations, draws: int, replicate: int = 0
 ) -> tuple[Float[np.ndarray, "point coordinate"], Int[np.ndarray, " row"]]:
-    """Points of every row, and the first point of each row.
+    """Completed points of all rows, and the index of the first point of each row.
 
     A complete row is its own only point; one with missing cells has ``draws`` completions, a power
     of two, drawn from the companion. ``replicate`` numbers independent sets of draws. Points are
     the reals in the user's units, then the indicators of all levels. Labels are not used.
     """
-    units, structure, order = companion.units, companion.specification, companion.order
-    standard, how = replace(rows, real=units.forward(rows.real)), (companion.parameters, structure)
-    whole, starts = complete(standard, *how, draws=draws, replicate=replicate, order=order)
+    units, specification = companion.units, companion.specification
+    whole, starts = complete(
+        replace(rows, real=units.forward(rows.real)),
+        companion.parameters,
+        specification,
+        draws=draws,
+        replicate=replicate,
+        order=companion.order,
+    )
     # Observed cells keep their values to the last bit.
     seen = np.repeat(rows.real, np.diff(starts, append=whole.n_obs), axis=0)
     real = np.where(np.isnan(seen), units.backward(whole.real), seen)
-    return np.column_stack([real, one_hot(whole.codes, structure.levels)]), starts
+    return np.column_stack([real, one_hot(whole.codes, specification.levels)]), starts
 
 
 def labelled(companion: FittedMixture, rows: Observations, sets: LabelSets) -> CompletedRows:
-    """Training rows as the likelihood takes them."""
+    """Training rows as completed points, with the classes that each label allows."""
     points, starts = completions(companion, rows, TRAINING_DRAWS)
     allowed = np.concatenate([sets, np.ones((1, sets.shape[1]), dtype=bool)])[rows.labels]
     return CompletedRows(points, starts, allowed, rows.weights)  # a hidden label, -1, allows all
 
 
 def informative(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]:
-    """Rows whose label says something. A label that allows every class says nothing."""
+    """Mask of rows whose label excludes a class; all rows where there is only one class."""
     return (rows.labels >= 0) | (sets.shape[1] == 1)
 
 
@@ -95,8 +101,8 @@ def informative(rows: Observations, sets: LabelSets) -> Bool[np.ndarray, " obs"]
 # .. math:: \bar p(c | x) = \sum_j q_j \int p(c | x, w) \, N(w; \hat w_j, \Sigma_j) \, dw
 #
 # with q the probabilities of the modes. The average is a mean over quasi-random draws of
-# the weights along the principal axes of their covariance, dealt among the modes, in
-# replicates whose spread is its error.
+# the weights along the principal axes of their covariance, assigned to modes, in replicates
+# whose spread is the numerical error.
 
 
 REPLICATES = 8
@@ -115,7 +121,7 @@ Completion = Callable[[int], tuple[np.ndarray, np.ndarray]]
 class WeightDraws:
     """Draws of a mode and its active weights.
 
-    ``number`` is the mode of every draw; ``weights`` has the draws of each mode's weights.
+    ``number`` is the index of the mode of every draw; ``weights`` has one array a mode.
     """
 
     modes: tuple[SDGMParameters, ...]
@@ -124,11 +130,11 @@ class WeightDraws:
 
 
 def weight_draws(modes: SDGMModes, n_draws: int, replicate: int, *, average: bool) -> WeightDraws:
-    """Quasi-random draws of a mode and its weights, the longest axis of their covariance first.
+    """Quasi-random draws of a mode and its weights, by the principal axes of their covariance.
 
-    ``n_draws`` are dealt among the modes in proportion to their probabilities, to within one or
-    two. ``replicate`` numbers independent sets of draws. Without ``average``, the most probable
-    mode is the only draw.
+    ``n_draws`` are assigned to modes in proportion to their probabilities, to within one or two.
+    ``replicate`` numbers independent sets of draws. Without ``average``, the most probable mode is
+    the only draw.
     """
     if not average:
         alone = modes.best.coefficients[None]
@@ -146,10 +152,10 @@ def weight_draws(modes: SDGMModes, n_draws: int, replicate: int, *, average: boo
     return WeightDraws(modes.parameters, chosen, weights)
 
 
-def replicated_draws(modes: SDGMModes) -> Float[np.ndarray, "replicate draw place"]:
-    """The draws from the Laplace posterior that a prediction averages over, all replicates.
+def replicated_draws(modes: SDGMModes) -> Float[np.ndarray, "replicate draw entry"]:
+    """Draws from the Laplace approximation that predictions average over, in replicates.
 
-    Each draw is the number of its mode, that mode's active weights, and zeros.
+    A draw has the index of its mode, the active weights of the mode, and zeros.
     """
     widest = max(mode.n_weights for mode in modes.parameters)
     result = np.zeros((REPLICATES, DRAWS, 1 + widest))
@@ -160,8 +166,8 @@ def replicated_draws(modes: SDGMModes) -> Float[np.ndarray, "replicate draw plac
         order = np.random.default_rng(replicate).permutation(DRAWS)
         result[replicate, order, 0] = drawn.number
         for number, weights in enumerate(drawn.weights):
-            mine = order[drawn.number == number]
-            result[replicate, mine, 1 : 1 + weights.shape[1]] = weights
+            positions = order[drawn.number == number]
+            result[replicate, positions, 1 : 1 + weights.shape[1]] = weights
     return result
 
 
@@ -203,12 +209,12 @@ def _mean_over_modes(
     phi: Float[np.ndarray, "point feature"], drawn: WeightDraws, temperature: float
 ) -> Float[np.ndarray, "point label"]:
     """Class probabilities of points, averaged over draws of all modes."""
-    parts = [
+    sums = [
         len(weights) * mean_probabilities(phi, weights, mode, temperature)
         for mode, weights in zip(drawn.modes, drawn.weights, strict=True)
         if len(weights)
     ]
-    return np.sum(parts, axis=0) / drawn.number.size
+    return np.sum(sums, axis=0) / drawn.number.size
 
 
 def mean_probabilities(
@@ -228,14 +234,14 @@ def mean_probabilities(
     flat = dense.reshape(phi.shape[1], -1)
     starts = np.flatnonzero(np.diff(classes, prepend=-1))
     result = np.empty((len(phi), classes[-1] + 1))
-    for part in in_blocks(len(phi), flat.shape[1], cached=True):
-        logits = (phi[part] @ flat).reshape(-1, k, len(draws))
+    for block in in_blocks(len(phi), flat.shape[1], cached=True):
+        logits = (phi[block] @ flat).reshape(-1, k, len(draws))
         logits += np.log(parameters.proportions)[:, None]
         by_class = np.add.reduceat(log_sum_exp(logits, axis=1)[1], starts, axis=1)
         if temperature != 1:
             by_class **= temperature
             by_class /= by_class.sum(axis=1, keepdims=True)
-        result[part] = by_class.mean(axis=2)
+        result[block] = by_class.mean(axis=2)
     return result
 
 
@@ -286,7 +292,7 @@ class FittedSDGM(FittedModel):
 
     modes: SDGMModes
     basis: Basis  # The features that are used.
-    features: Int[np.ndarray, " feature"]  # Their places among all features.
+    features: Int[np.ndarray, " feature"]  # Indices of the used features among all features.
     units: Standardisation  # Location and scale of the coordinates of a point.
     companion: FittedMixture
     """A density of the columns, blind to the labels: it completes rows with holes."""
@@ -330,7 +336,7 @@ class FittedSDGM(FittedModel):
         )
 
     def drawn_log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs draw label"]:
-        """Class log probabilities of which :meth:`predict` gives the mean."""
+        """Class log probabilities under every draw; their mean probability is :meth:`predict`'s."""
         return drawn_log_probabilities(
             self.averaged_modes,
             self.basis,
@@ -342,7 +348,8 @@ class FittedSDGM(FittedModel):
     def component_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """Probabilities of classes and components together, at the fitted weights."""
         points, starts = completions(self.companion, rows, POSTERIOR_DRAWS)
-        phi, mode = self.basis.at(standard_points(points, self.units)), self.parameters
+        phi = self.basis.at(standard_points(points, self.units))
+        mode = self.parameters
         logits = phi @ mode.dense(phi.shape[1]) + np.log(mode.proportions)
         sizes = np.diff(starts, append=len(points))
         return np.add.reduceat(log_sum_exp(logits, axis=1)[1], starts, axis=0) / sizes[:, None]
@@ -350,7 +357,7 @@ class FittedSDGM(FittedModel):
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
-        """Log of the mean of tempered probabilities, over the temperature."""
+        """``log(mean of p(c | x, w)^t) / t`` for a temperature t."""
         with np.errstate(divide="ignore"):
             # The mean is one of tempered draws; the caller's temperature gives it back.
             return np.log(self.predict(rows, temperature)[0]) / temperature
@@ -374,11 +381,10 @@ class FittedSDGM(FittedModel):
         )
 
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
-        """Weighted shares of the classes among the rows whose label says anything.
+        """Weighted class shares of the rows whose label excludes a class.
 
-        A row that may have several classes is shared out among them as the rows of one class
-        are, where half a row of each is added to those: no class has a share of 0. Of rows with one
-        class each, nothing is added to the counts.
+        A row with several classes is divided in proportion to the counts of rows with one class
+        plus 1/2, so that no class has a share of 0. Without such rows nothing is added.
         """
         sets, known = self.sets, rows.labels >= 0
         by_set = np.bincount(rows.labels[known], rows.weights[known], minlength=len(sets))
@@ -396,7 +402,7 @@ class FittedSDGM(FittedModel):
         return SDGMLogPosterior(completed, basis, self.units, specification)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
-        """The fitted weights; where precisions are learned, the same function of all weights."""
+        """Unconstrained coordinates of the fitted weights, or of all weights if alpha is free."""
         parameters = self.parameters
         if self.precision_prior is None:
             return log_posterior.pack(parameters.coefficients)
@@ -419,7 +425,7 @@ class FittedSDGM(FittedModel):
         temperature: float,
         missing_fraction: Callable[[Observations], np.ndarray],
     ) -> AnySource:
-        """The draws, or those of the Laplace posterior of the fit."""
+        """Source of posterior draws: ``draws``, else draws from the Laplace approximation."""
         if draws is not None or not self.averages:
             return super().chain_source(log_posterior, rows, draws, temperature, missing_fraction)
         return Source(
@@ -442,7 +448,7 @@ class FittedSDGM(FittedModel):
         ]
 
         def prepare(rows: Observations) -> Predictor:
-            predictors = [self.predictor(one, rows, temperature) for one in log_posteriors]
+            predictors = [self.predictor(target, rows, temperature) for target in log_posteriors]
 
             def predicted(theta: np.ndarray) -> ClassPrediction:
                 number = int(theta[0])
@@ -501,8 +507,8 @@ class FittedSDGM(FittedModel):
         yield self.component_class[-1] + 1 == n_classes, "components of all classes"
         sets = self.sets
         yield sets.shape[1] == n_classes and bool(sets.any(axis=1).all()), "sets of its classes"
-        own = sets.shape[0] >= n_classes and bool(sets[:n_classes].diagonal().all())
-        yield own, "a set of every class"
+        has_singletons = sets.shape[0] >= n_classes and bool(sets[:n_classes].diagonal().all())
+        yield has_singletons, "a set of every class"
 
 
 def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes) -> list[str]:
@@ -526,7 +532,7 @@ def coefficient_names(basis: Basis, specification: SDGMSpecification, axes: Axes
 def full_basis(
     specification: MixtureSpecification, units: Standardisation, rows: CompletedRows, kernel: Any
 ) -> Basis:
-    """All features, before any is pruned; a kernel's exemplars are the rows' first points."""
+    """Features before pruning; exemplars of a kernel are the first completion of every row."""
     if kernel is None:
         return quadratic_basis(specification.n_features, specification.levels)
     return KernelBasis(kernel, standard_points(rows.points[rows.starts], units))
@@ -546,7 +552,7 @@ class EvidencePath:
 
 @dataclass(frozen=True)
 class SDGMSolver:
-    """Solver of a sparse discriminative mixture, and the average of its predictions."""
+    """Settings of the fit of a sparse discriminative mixture and of its predictions."""
 
     kernel: Any  # Name or function of the kernel; None for the primal form.
     companion_components: int
@@ -569,16 +575,16 @@ def fit_rows_sdgm(
     classes: what is found does not depend on the order in which they are given. The component
     without weights is the last one of the last class in that order.
     """
-    given, given_sets = MixtureSpecification(rows.real.shape[1], levels, component_class), sets
     order, codes_order = _canonical_orders(rows, sets, columns=not callable(solver.kernel))
-    specification, rows = given.reordered(order), rows.reordered(codes_order)
-    sets = sets[codes_order.classes][:, order.classes]
+    specification = MixtureSpecification(rows.real.shape[1], levels, component_class)
+    specification, rows = specification.reordered(order), rows.reordered(codes_order)
+    canonical_sets = sets[codes_order.classes][:, order.classes]
     companion = _fit_companion(rows, specification.levels, solver)
     units = _point_units(companion, rows, shrink=solver.kernel is not None)
-    rows = rows.take(informative(rows, sets))
-    completed = labelled(companion, rows, sets)
+    rows = rows.take(informative(rows, canonical_sets))
+    completed = labelled(companion, rows, canonical_sets)
     basis = full_basis(specification, units, completed, solver.kernel)
-    codes = np.where(rows.labels < sets.shape[1], rows.labels, -1)
+    codes = np.where(rows.labels < canonical_sets.shape[1], rows.labels, -1)
     fit = fit_sdgm(
         completed,
         replace(companion.standardise(rows), labels=codes),
@@ -589,11 +595,11 @@ def fit_rows_sdgm(
         settings=solver.settings,
     )
     modes, features = _sparse(fit.modes)
-    places = order.inverse.coordinates(specification.levels)
-    basis = basis.take(features).reordered(places)
+    positions = order.inverse.coordinates(specification.levels)
+    basis = basis.take(features).reordered(positions)
     if solver.kernel is None:  # products are numbered by the columns that they are of
         features = numbers_of(
-            cast(QuadraticBasis, basis), quadratic_basis(given.n_features, given.levels)
+            cast(QuadraticBasis, basis), quadratic_basis(specification.n_features, levels)
         )
     fitted = FittedSDGM(
         SDGMModes(
@@ -601,9 +607,9 @@ def fit_rows_sdgm(
         ),
         basis,
         features,
-        Standardisation(units.location[places], units.scale[places]),
+        Standardisation(units.location[positions], units.scale[positions]),
         companion.reordered(order.inverse.of_one_class),
-        given_sets,
+        sets,
         component_class,
         solver.precision_prior,
         solver.prediction,
@@ -628,7 +634,7 @@ def _canonical_orders(rows: Observations, sets: LabelSets, *, columns: bool) -> 
 
 
 def _sparse(modes: SDGMModes) -> tuple[SDGMModes, Int[np.ndarray, " feature"]]:
-    """Modes on the features that any of them uses, and those features."""
+    """Modes re-indexed to the features in use, and the sorted indices of these features."""
     used = np.concatenate([[0], *(mode.feature for mode in modes.parameters)]).astype(np.intp)
     features = np.unique(used)
     parameters = tuple(
@@ -640,7 +646,7 @@ def _sparse(modes: SDGMModes) -> tuple[SDGMModes, Int[np.ndarray, " feature"]]:
 def _fit_companion(
     rows: Observations, levels: tuple[int, ...], solver: SDGMSolver
 ) -> FittedMixture:
-    """A density of the columns, from the rows without their labels."""
+    """Mixture density of the columns, fitted by EM to the unlabelled rows."""
     n_components = min(solver.companion_components, rows.n_obs)
     specification = MixtureSpecification(rows.real.shape[1], levels, (0,) * n_components)
     unlabelled = replace(rows, labels=np.zeros_like(rows.labels))
@@ -649,7 +655,7 @@ def _fit_companion(
 
 
 def _point_units(companion: FittedMixture, rows: Observations, *, shrink: bool) -> Standardisation:
-    """Location and scale of reals and of the indicators of all levels, side by side."""
+    """Location and scale of all coordinates of a point: reals, then indicators of levels."""
     marginals = table.marginals(rows.codes, companion.specification.levels, rows.weights)
     shares = np.concatenate([np.zeros(0), *marginals])
     location = np.concatenate([companion.units.location, shares])

@@ -57,12 +57,12 @@ from bayesrbf.families.sdgm.records import (
 Designs = tuple[Float[np.ndarray, "point _"], ...]
 """Features of every component's own weights, one array a component."""
 BLOCK_NUMBERS = 4_000_000
-"""Rows are summed in blocks of so many numbers; a sum in other parts may prune other weights."""
+"""Entries of a block of rows. Other blocks round sums differently and may prune other weights."""
 
 
 @dataclass(frozen=True)
 class Labels:
-    """The components that the row of every point may have.
+    """Components that the label of every point's row allows.
 
     ``starts`` is the first point of every row, and ``weights`` are row weights.
     """
@@ -79,7 +79,7 @@ class Labels:
 
 @dataclass(frozen=True)
 class LabelExpectation:
-    """The E-step: all that the value and its derivatives need at one point of the logits."""
+    """E-step of the labels at one point: log likelihoods and conditional probabilities."""
 
     pointwise: Float[np.ndarray, " row"]  # Unweighted log likelihood of every row.
     probabilities: Float[np.ndarray, "point component"]  # p, the softmax over all components.
@@ -136,13 +136,13 @@ def to_logits(
 ) -> Float[np.ndarray, "point component"]:
     """Logits of all points, ``log pi_k + X_k w_k``."""
     logits = np.empty((designs[0].shape[0], len(designs)))
-    for k, (design, place) in enumerate(zip(designs, places(designs), strict=True)):
-        logits[:, k] = design @ coefficients[place] + log_proportions[k]
+    for k, (design, slot) in enumerate(zip(designs, weight_slices(designs), strict=True)):
+        logits[:, k] = design @ coefficients[slot] + log_proportions[k]
     return logits
 
 
-def places(designs: Designs) -> tuple[slice, ...]:
-    """Slice of each component's weights in the vector of all."""
+def weight_slices(designs: Designs) -> tuple[slice, ...]:
+    """Slice of the weights of each component in the concatenated vector."""
     return tuple(coordinates.places([design.shape[1] for design in designs]))
 
 
@@ -182,7 +182,7 @@ def component_curvatures(
     p = expectation.probabilities
     roots = np.sqrt(expectation.weights[:, None] * p * (1 - p))
     scaled = (design * roots[:, k, None] for k, design in enumerate(designs))
-    return [part.T @ part for part in scaled]
+    return [block.T @ block for block in scaled]
 
 
 def curvature_product(
@@ -190,18 +190,18 @@ def curvature_product(
 ) -> Float[np.ndarray, " weight"]:
     """The complete-data curvature times a vector of weights, without forming the matrix."""
     p = expectation.probabilities
-    moves = to_logits(designs, vector, np.zeros(len(designs)))
+    logits = to_logits(designs, vector, np.zeros(len(designs)))
     # (diag p - p p') z is p times z less its mean under p.
-    centred = moves - (p * moves).sum(axis=1, keepdims=True)
+    centred = logits - (p * logits).sum(axis=1, keepdims=True)
     return weight_gradient(designs, expectation.weights[:, None] * p * centred)
 
 
 def hidden_information(
     designs: Designs, labels: Labels, expectation: LabelExpectation
 ) -> Float[np.ndarray, "weight weight"]:
-    """The complete-data curvature less the observed one.
+    """Missing information: complete-data curvature minus observed curvature of the weights.
 
-    It is the variance of the complete-data score over components and completions.
+    It equals the variance of the complete-data score over components and completions.
     """
     total = _spread(designs, labels, expectation, expectation.responsibilities)
     if labels.starts.size == labels.allowed.shape[0]:
@@ -225,7 +225,7 @@ def _spread(
     designs: Designs, labels: Labels, expectation: LabelExpectation, probabilities: np.ndarray
 ) -> Float[np.ndarray, "weight weight"]:
     """``sum t (diag q - q q')`` between features, for probabilities q of the components."""
-    slots = places(designs)
+    slots = weight_slices(designs)
     total = np.zeros((slots[-1].stop, slots[-1].stop))
     for rows in _blocks(designs, labels, np.ones(labels.starts.size, dtype=bool)):
         points = _points(labels, rows)
@@ -243,7 +243,7 @@ def _spread(
 def _scaled(
     designs: Designs, points: slice | np.ndarray, factors: np.ndarray
 ) -> Float[np.ndarray, "chosen weight"]:
-    """Features of all weights side by side, each times its component's factor."""
+    """Features of all weights, (point, weight), times the factor of the weight's component."""
     return np.concatenate(
         [design[points] * factors[points, k, None] for k, design in enumerate(designs)], axis=1
     )
@@ -253,11 +253,11 @@ def _blocks(designs: Designs, labels: Labels, chosen: Bool[np.ndarray, " row"]) 
     """Chosen rows in blocks of limited size."""
     rows = np.flatnonzero(chosen)
     points_before = np.cumsum(labels.sizes[rows])
-    most = max(1, BLOCK_NUMBERS // max(1, places(designs)[-1].stop))
+    most = max(1, BLOCK_NUMBERS // max(1, weight_slices(designs)[-1].stop))
     if rows.size == 0 or points_before[-1] <= most:
         return [rows] if rows.size else []
     cuts = np.searchsorted(points_before, np.arange(most, points_before[-1], most))
-    return [part for part in np.split(rows, cuts) if part.size]
+    return [block for block in np.split(rows, cuts) if block.size]
 
 
 def _points(labels: Labels, rows: np.ndarray) -> slice | np.ndarray:
@@ -294,7 +294,7 @@ FARTHEST = 1e6
 
 
 def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
-    """All monomials of degree at most two that are not sums of others.
+    """Linearly independent monomials of degree at most two.
 
     These are the intercept, every coordinate and every product of two. The first ``n_reals``
     coordinates are real columns; the indicators of all levels of the categorical columns follow.
@@ -309,9 +309,9 @@ def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
     column = np.concatenate([np.arange(n_reals), categorical]).astype(np.intp)
     multiplied = column.size if has_all_products(n_reals, levels) else n_reals
     first, second = np.triu_indices(multiplied)
-    kept = (column[first] != column[second]) | ((first == second) & (first < n_reals))
+    included = (column[first] != column[second]) | ((first == second) & (first < n_reals))
     linear = np.column_stack([np.full(column.size, -1), np.arange(column.size)])
-    products = np.column_stack([first[kept], second[kept]])
+    products = np.column_stack([first[included], second[included]])
     return QuadraticBasis(np.concatenate([[[-1, -1]], linear, products]).astype(np.intp))
 
 
@@ -334,14 +334,14 @@ def standard_points(
         return np.clip(units.forward(points), -FARTHEST, FARTHEST)
 
 
-def numbers_of(some: QuadraticBasis, basis: QuadraticBasis) -> Int[np.ndarray, " feature"]:
-    """Numbers of some features in a basis that has them.
+def numbers_of(subset: QuadraticBasis, basis: QuadraticBasis) -> Int[np.ndarray, " feature"]:
+    """Index in ``basis`` of every feature of ``subset``.
 
     >>> numbers_of(QuadraticBasis(np.array([[-1, 1], [0, 1]])), quadratic_basis(2, ())).tolist()
     [2, 4]
     """
-    place = {tuple(pair): number for number, pair in enumerate(basis.factors.tolist())}
-    return np.array([place[tuple(pair)] for pair in some.factors.tolist()], dtype=np.intp)
+    number_of = {tuple(pair): number for number, pair in enumerate(basis.factors.tolist())}
+    return np.array([number_of[tuple(pair)] for pair in subset.factors.tolist()], dtype=np.intp)
 
 
 # The prior of the weights: precisions as constants, or learned with them.
@@ -394,7 +394,7 @@ class WeightPrior(ABC):
 
     @abstractmethod
     def start(self, weights: Float[np.ndarray, " weight"]) -> dict[str, np.ndarray]:
-        """Values of the free variables at given weights."""
+        """Values of the free variables that give ``weights``."""
 
 
 class HeldPrecisions(WeightPrior):
@@ -406,18 +406,18 @@ class HeldPrecisions(WeightPrior):
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """The weights alone."""
+        """Free variables: the weights."""
         return (self._weights,)
 
     def log_density(
         self, values: Values, likelihood_gradient: Float[np.ndarray, " weight"]
     ) -> tuple[float, dict[str, np.ndarray]]:
-        """Normal weights."""
+        """Log density ``N(w; 0, 1 / alpha)`` and gradient of the log posterior in w."""
         value, gradient = _normal(values[names.COEFFICIENTS], self._alpha)
         return value, {names.COEFFICIENTS: likelihood_gradient + gradient}
 
     def start(self, weights: Float[np.ndarray, " weight"]) -> dict[str, np.ndarray]:
-        """The weights themselves."""
+        """Value of the only variable, ``weights``."""
         return {names.COEFFICIENTS: weights}
 
 
@@ -430,13 +430,13 @@ class GammaWeights(WeightPrior):
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """Precisions, and weights."""
+        """Free variables: precisions, weights."""
         return (self._variable(names.COEFFICIENT_PRECISIONS, "log"), self._weights)
 
     def log_density(
         self, values: Values, likelihood_gradient: Float[np.ndarray, " weight"]
     ) -> tuple[float, dict[str, np.ndarray]]:
-        """Normal weights given their precisions, and these."""
+        """Log density of w given alpha and of alpha, and gradients in w and log alpha."""
         w, alpha = values[names.COEFFICIENTS], values[names.COEFFICIENT_PRECISIONS]
         a, b = self._prior.shape, self._prior.rate
         value, gradient = _normal(w, alpha)
@@ -449,7 +449,7 @@ class GammaWeights(WeightPrior):
         }
 
     def start(self, weights: Float[np.ndarray, " weight"]) -> dict[str, np.ndarray]:
-        """Precisions at their mean given the weights."""
+        """``weights``, and precisions at their conditional mean ``(a + 1/2) / (b + w^2 / 2)``."""
         mean = (self._prior.shape + 0.5) / (self._prior.rate + 0.5 * weights**2)
         return {names.COEFFICIENT_PRECISIONS: mean, names.COEFFICIENTS: weights}
 
@@ -463,7 +463,7 @@ class HorseshoeWeights(WeightPrior):
 
     @property
     def variables(self) -> tuple[Variable, ...]:
-        """Scales, and standard weights."""
+        """Free variables: global scale, local scales, standard weights z."""
         return (
             Variable(names.GLOBAL_SCALE, (), (), "log"),
             self._variable(names.LOCAL_SCALES, "log"),
@@ -472,7 +472,7 @@ class HorseshoeWeights(WeightPrior):
 
     @property
     def deterministic_variables(self) -> tuple[Variable, ...]:
-        """The weights."""
+        """Weights w, a function of scales and z."""
         return (self._weights,)
 
     def weights(self, values: Values) -> Float[np.ndarray, "*draws weight"]:
@@ -482,7 +482,7 @@ class HorseshoeWeights(WeightPrior):
     def log_density(
         self, values: Values, likelihood_gradient: Float[np.ndarray, " weight"]
     ) -> tuple[float, dict[str, np.ndarray]]:
-        """Half-Cauchy scales and standard normal weights."""
+        """Log density of half-Cauchy scales and standard normal z, and gradients."""
         z = values[names.STANDARD_COEFFICIENTS]
         deviations, elasticity = self._deviations(values)
         through = likelihood_gradient * z * elasticity
@@ -536,9 +536,9 @@ def _half_cauchy(x: np.ndarray, scale: float) -> tuple[float, np.ndarray]:
 def learned_specification(
     component_class: tuple[int, ...], n_features: int, prior: PrecisionPrior
 ) -> SDGMSpecification:
-    """Every feature in every component, with equal component probabilities and learned precisions.
+    """Unpruned specification with equal component probabilities and learned precisions.
 
-    No component is held at zero. The prior of the weights makes the posterior proper, and
+    No component is fixed at zero. The prior of the weights makes the posterior proper, and
     without a reference component those of a class stay exchangeable.
     """
     classes = np.asarray(component_class, dtype=np.intp)
@@ -554,10 +554,10 @@ def learned_specification(
 def learned_weights(
     parameters: SDGMParameters, specification: SDGMSpecification
 ) -> Float[np.ndarray, " weight"]:
-    """Weights of the large model that give the same class probabilities as a sparse point.
+    """Weights of the unpruned model with the class probabilities of a sparse point.
 
-    A component that was pruned becomes a copy of a survivor of its class. The intercepts,
-    feature 0, make up for the copies and for unequal component probabilities.
+    A pruned component becomes a copy of a remaining component of its class. The intercepts,
+    feature 0, correct for the copies and for unequal component probabilities.
     """
     n_features = specification.n_weights // specification.n_components
     sparse = parameters.dense(n_features)
@@ -610,7 +610,7 @@ class SDGMLogPosterior(LogPosterior):
 
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
-        """Weights, and what their precisions come from where these are learned."""
+        """Free variables of the weights and, where they are learned, of the precisions."""
         return self._prior.variables
 
     @cached_property
@@ -700,15 +700,15 @@ class SDGMLogPosterior(LogPosterior):
     ) -> Float[np.ndarray, " coordinate"]:
         """Reorder components within their classes: component k of the result is ``order[k]``."""
         members = [np.flatnonzero(self.specification.component == k) for k in order]
-        moved = np.concatenate(members)
+        weight_order = np.concatenate(members)
         result = theta.copy()
-        for variable, place in coordinates.slices(self.variables):
+        for variable, positions in coordinates.slices(self.variables):
             if variable.dims:
-                result[place] = theta[place][moved]
+                result[positions] = theta[positions][weight_order]
         return result
 
     def _features(self, points: np.ndarray) -> Designs:
-        """Features of every component's weights."""
+        """Design matrix of every component, (point, weight of the component)."""
         phi = self._basis.at(standard_points(points, self._units))
         component, feature = self.specification.component, self.specification.feature
         return tuple(
@@ -716,18 +716,18 @@ class SDGMLogPosterior(LogPosterior):
         )
 
     def _weights(self, theta: np.ndarray) -> np.ndarray:
-        """Weights at a point."""
+        """Weights w at coordinates ``theta``."""
         return self._prior.weights(self.constrained(theta))
 
     def _expect(self, weights: np.ndarray) -> LabelExpectation:
-        """E-step at given weights."""
+        """E-step of the labels at ``weights``."""
         logits = to_logits(self._designs, weights, self._log_proportions)
         return expect(self._labels, logits)
 
     def pack(self, weights: Float[np.ndarray, " weight"]) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of given weights, with precisions that suit them.
+        """Unconstrained coordinates of ``weights``, with precisions that match them.
 
-        Where precisions are learned, they are at their mean given the weights under a Gamma
-        prior, and scales are as large as the weights under a horseshoe.
+        Where precisions are learned, they are at their conditional mean under a Gamma prior, and
+        scales are as large as the weights under a horseshoe.
         """
         return coordinates.to_unconstrained(self.variables, self._prior.start(weights))

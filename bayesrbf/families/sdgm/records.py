@@ -53,17 +53,17 @@ class QuadraticBasis:
         return extended[:, self.factors[:, 0]] * extended[:, self.factors[:, 1]]
 
     def fits(self, n_coordinates: int) -> bool:
-        """Whether points of so many coordinates have the features."""
+        """Whether the features are defined on points of ``n_coordinates`` coordinates."""
         return within(self.factors, -1, n_coordinates)
 
     def take(self, used: Int[np.ndarray, " used"]) -> QuadraticBasis:
-        """The features with the given sorted numbers."""
+        """Basis of the features at the sorted indices ``used``."""
         return QuadraticBasis(self.factors[used])
 
     def reordered(self, coordinates: Int[np.ndarray, " coordinate"]) -> QuadraticBasis:
         """The features of points whose coordinate i is the old coordinate ``coordinates[i]``."""
-        places = np.append(np.argsort(coordinates), -1)
-        return QuadraticBasis(np.sort(places[self.factors], axis=1))
+        inverse = np.append(np.argsort(coordinates), -1)
+        return QuadraticBasis(np.sort(inverse[self.factors], axis=1))
 
     def named(self, coordinates: Sequence[str]) -> list[str]:
         """Names of the features: products of coordinates."""
@@ -77,7 +77,7 @@ class QuadraticBasis:
 
 @stored
 class KernelBasis:
-    """An intercept and the kernel with some training rows: the dual form."""
+    """Intercept and kernel values at exemplar rows: the dual form."""
 
     kernel: Any
     """``"polynomial"``, ``"gaussian"``, or a function of points (n, d), (m, d) to values (n, m)."""
@@ -97,11 +97,11 @@ class KernelBasis:
         return np.column_stack([np.ones(len(points)), values])
 
     def fits(self, n_coordinates: int) -> bool:
-        """Whether points of so many coordinates have the features."""
+        """Whether the features are defined on points of ``n_coordinates`` coordinates."""
         return self.exemplars.shape[1] == n_coordinates
 
     def take(self, used: Int[np.ndarray, " used"]) -> KernelBasis:
-        """The features with the given sorted numbers, among which must be 0, the intercept."""
+        """Basis of the features at the sorted indices ``used``, the first of which is 0."""
         return KernelBasis(self.kernel, self.exemplars[used[1:] - 1])
 
     def reordered(self, coordinates: Int[np.ndarray, " coordinate"]) -> KernelBasis:
@@ -117,7 +117,7 @@ Basis = QuadraticBasis | KernelBasis
 
 
 def kernel_values(kernel: object, left: np.ndarray, right: np.ndarray) -> Float[np.ndarray, "n m"]:
-    """Kernel values; those of a user's function are checked and may raise ValueError."""
+    """Kernel ``k(left_n, right_m)``; ValueError if a user's function is not finite there."""
     if kernel == "polynomial":
         return (left @ right.T + 1) ** 2
     if kernel == "gaussian":
@@ -137,7 +137,7 @@ def kernel_values(kernel: object, left: np.ndarray, right: np.ndarray) -> Float[
 
 @dataclass(frozen=True)
 class CompletedRows:
-    """Labelled rows as points: a row with holes is several points, its completions."""
+    """Labelled rows as complete points; a row with missing cells has several completions."""
 
     points: Float[np.ndarray, "point coordinate"]
     """Completions in the user's units, row by row: real columns, then indicators of all levels."""
@@ -181,7 +181,7 @@ class SDGMSpecification:
 
 @stored
 class SDGMParameters:
-    r"""A point of the model and the spread around it; only active weights are stored.
+    r"""Mode of the weights with its Laplace covariance; only active weights are stored.
 
     .. math:: p(c, m | x) \propto \pi_{cm} \exp(w_{cm}^\top \phi(x))
     """
@@ -193,7 +193,7 @@ class SDGMParameters:
     component: Int[np.ndarray, " weight"]  # Component of every active weight, non-decreasing.
     feature: Int[np.ndarray, " weight"]  # Feature of every active weight.
     coefficients: Float[np.ndarray, " weight"]  # Active weights w at the mode.
-    precisions: Float[np.ndarray, " weight"]  # Their prior precisions alpha.
+    precisions: Float[np.ndarray, " weight"]  # Prior precisions alpha of the active weights.
     covariance: Float[np.ndarray, "weight weight"]
     """Inverse of the negative Hessian of the log posterior of w at the mode."""
 
@@ -258,12 +258,12 @@ class SDGMParameters:
 
 @stored
 class SDGMModes:
-    """The modes that restarts found, and how probable each is."""
+    """Distinct modes of the weights and their probabilities."""
 
     parameters: tuple[SDGMParameters, ...]
     """Point and spread of every mode, the most probable first."""
     probabilities: Float[np.ndarray, " mode"]
-    """Their shares of the evidence, the precisions integrated out; they sum to one."""
+    """Fraction of the evidence of every mode, precisions integrated out; they sum to one."""
 
     @property
     def best(self) -> SDGMParameters:
@@ -272,7 +272,7 @@ class SDGMModes:
 
     @property
     def alone(self) -> SDGMModes:
-        """The most probable mode, without the others."""
+        """A copy with the most probable mode only."""
         return SDGMModes(self.parameters[:1], np.ones(1))
 
     def __laws__(self) -> Requirements:
@@ -296,7 +296,7 @@ class SDGMTrace:
 
 @dataclass(frozen=True)
 class SDGMFit:
-    """The modes that restarts found; of the most probable one, how it was reached."""
+    """Modes of a fit, with trace, status and diagnostics of the most probable mode."""
 
     modes: SDGMModes
     trace: SDGMTrace

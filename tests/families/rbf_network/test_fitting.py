@@ -150,10 +150,10 @@ def test_the_joint_fit_ends_at_a_mode(features, link):
     theta = target.pack(fit.parameters)
     value, gradient = target.value_and_gradient(theta, jacobian=False)
     assert value == pytest.approx(fit.joint[-1], rel=1e-12)
-    moved = theta[target.coefficient_places] != 0
+    moved = theta[target.coefficient_slice] != 0
     assert link > 0 or not moved.all()  # the link pulls weights off zero
-    assert np.abs(np.delete(gradient, np.r_[target.coefficient_places])).max() < 2e-3
-    assert np.abs(gradient[target.coefficient_places][moved]).max() < 2e-3
+    assert np.abs(np.delete(gradient, np.r_[target.coefficient_slice])).max() < 2e-3
+    assert np.abs(gradient[target.coefficient_slice][moved]).max() < 2e-3
 
 
 def test_no_small_step_leads_higher_from_a_mode():

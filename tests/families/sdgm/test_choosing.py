@@ -18,7 +18,7 @@ from bayesrbf.families.sdgm.evidence import (
     Run,
     Settings,
     State,
-    _begun_with,
+    _initial_specification,
     factor_features,
     log_masses,
     log_volume,
@@ -115,10 +115,10 @@ def counts_of(specification: MixtureSpecification) -> list[int]:
 
 def test_restarts_begin_with_fewer_components_in_turn() -> None:
     whole = MixtureSpecification(2, (), (0, 0, 0, 0, 0, 1, 2, 2))
-    begun = [counts_of(_begun_with(whole, restart)) for restart in range(16)]
+    initial = [counts_of(_initial_specification(whole, restart)) for restart in range(16)]
     half, quarter, one = [3, 1, 1], [2, 1, 1], [1, 1, 1]
     fewer = [half, quarter, one, [5, 1, 2]]
-    assert begun == [each for less in fewer for each in ([5, 1, 2],) * 2 + (less,) * 2]
+    assert initial == [each for less in fewer for each in ([5, 1, 2],) * 2 + (less,) * 2]
 
 
 @pytest.mark.slow

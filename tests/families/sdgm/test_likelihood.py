@@ -12,9 +12,9 @@ from bayesrbf.families.sdgm.posterior import (
     completion_error,
     expect,
     hidden_information,
-    places,
     to_logits,
     weight_gradient,
+    weight_slices,
 )
 
 CLASSES = np.array([0, 0, 1, 2])
@@ -99,7 +99,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     designs, labels, log_proportions, weights = problem()
     expectation = expect(labels, to_logits(designs, weights, log_proportions))
     whole = hidden_information(designs, labels, expectation)
-    monkeypatch.setattr(label_likelihood, "BLOCK_NUMBERS", 2 * places(designs)[-1].stop)
+    monkeypatch.setattr(label_likelihood, "BLOCK_NUMBERS", 2 * weight_slices(designs)[-1].stop)
     np.testing.assert_allclose(hidden_information(designs, labels, expectation), whole, atol=1e-13)
 
 

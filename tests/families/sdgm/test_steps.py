@@ -21,9 +21,9 @@ from bayesrbf.families.sdgm.posterior import (
     component_curvatures,
     curvature_product,
     expect,
-    places,
     to_logits,
     weight_gradient,
+    weight_slices,
 )
 
 N = 30
@@ -50,7 +50,7 @@ def test_blocks_and_products_are_those_of_the_whole_curvature() -> None:
     expectation = at(designs, labels, weights)
     whole = complete_curvature(designs, labels, expectation)
     blocks = component_curvatures(designs, expectation)
-    for block, place in zip(blocks, places(designs), strict=True):
+    for block, place in zip(blocks, weight_slices(designs), strict=True):
         np.testing.assert_allclose(block, whole[place, place], atol=1e-12)
     vector = np.random.default_rng(1).normal(size=weights.size)
     np.testing.assert_allclose(
