@@ -13,7 +13,7 @@ from scipy.special import logit, ndtri, roots_hermitenorm
 from scipy.stats import qmc
 from threadpoolctl import ThreadpoolController
 
-from bayesrbf.base.log_posterior import places
+from bayesrbf.base.log_posterior import consecutive_slices
 from bayesrbf.base.priors import ClassPrediction
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification
 
@@ -46,13 +46,13 @@ def split_levels(
     counts: np.ndarray, levels: tuple[int, ...]
 ) -> tuple[Float[np.ndarray, "component _"], ...]:
     """Undo the side-by-side layout of :func:`one_hot`."""
-    return tuple([counts[:, place] for place in _level_places(levels)])
+    return tuple([counts[:, column] for column in _level_slices(levels)])
 
 
 @cache
-def _level_places(levels: tuple[int, ...]) -> list[slice]:
+def _level_slices(levels: tuple[int, ...]) -> list[slice]:
     """Slices of the levels of every column, side by side."""
-    return places(list(levels))
+    return consecutive_slices(list(levels))
 
 
 def draw_categories(
@@ -97,11 +97,11 @@ def log_sum_exp(
         return np.squeeze(log_values, axis=axis).copy(), np.ones_like(log_values)
     # The largest entry becomes exp(0): the sum neither overflows nor is 0.
     top = reduced(np.maximum, log_values, axis)
-    parts = log_values - _along(top, axis)
-    np.exp(parts, out=parts)
-    sums = reduced(np.add, parts, axis)
-    parts /= _along(sums, axis)
-    return np.asarray(np.log(sums) + top), parts
+    weights = log_values - _along(top, axis)
+    np.exp(weights, out=weights)
+    sums = reduced(np.add, weights, axis)
+    weights /= _along(sums, axis)
+    return np.asarray(np.log(sums) + top), weights
 
 
 def log_softmax(log_values: Float[np.ndarray, "*shape"], axis: int) -> Float[np.ndarray, "*shape"]:
@@ -115,23 +115,23 @@ def log_softmax(log_values: Float[np.ndarray, "*shape"], axis: int) -> Float[np.
 def keeping(
     log_p: Float[np.ndarray, "*rows label"],
     before: Float[np.ndarray, "*rows label"],
-    kept: Float[np.ndarray, " label"] | None,
+    offsets: Float[np.ndarray, " label"] | None,
 ) -> Float[np.ndarray, "*rows label"]:
     """Log probabilities, of which those of some classes are what they were ``before``.
 
-    The others, whose entry in ``kept`` is NaN, share what these leave, as they do in ``log_p``.
+    The others, whose entry in ``offsets`` is NaN, share what these leave, as they do in ``log_p``.
     What was before is known up to a constant a row, and the entries are added to it.
 
     >>> kept = np.array([np.nan, np.nan, 0.0])
     >>> np.exp(keeping(np.log([0.9, 0.05, 0.05]), np.log([0.2, 0.3, 0.5]), kept)).round(3)
     array([0.474, 0.026, 0.5  ])
     """
-    if kept is None:
+    if offsets is None:
         return log_p
-    others = np.isnan(kept)
-    result = log_softmax(before + np.where(others, 0.0, kept), axis=-1)
-    rest, _ = log_sum_exp(result[..., others], axis=-1)
-    result[..., others] = log_softmax(log_p[..., others], axis=-1) + rest[..., None]
+    free = np.isnan(offsets)
+    result = log_softmax(before + np.where(free, 0.0, offsets), axis=-1)
+    rest, _ = log_sum_exp(result[..., free], axis=-1)
+    result[..., free] = log_softmax(log_p[..., free], axis=-1) + rest[..., None]
     return result
 
 
@@ -158,8 +158,8 @@ def to_log_odds(
     """
     bounded = np.maximum(log_probabilities, LEAST_LOG)
     n_classes = bounded.shape[-1]
-    others = [np.delete(bounded, label, axis=-1) for label in range(n_classes)]
-    rest = [np.logaddexp.reduce(other, axis=-1, initial=LEAST_LOG) for other in others]
+    other_classes = [np.delete(bounded, label, axis=-1) for label in range(n_classes)]
+    rest = [np.logaddexp.reduce(other, axis=-1, initial=LEAST_LOG) for other in other_classes]
     return bounded - np.stack(rest, axis=-1)
 
 
@@ -187,12 +187,12 @@ def class_log_joint(
     """Sum components to classes: ``log p(x_n, c)`` in nats, and ``p(k | x_n, c)``."""
     by_class = np.empty((*log_joint.shape[:-1], len(class_slices)))
     responsibilities = np.ones_like(log_joint)
-    for label, part in enumerate(class_slices):
-        if part.stop - part.start == 1:
-            by_class[..., label] = log_joint[..., part.start]
+    for label, components in enumerate(class_slices):
+        if components.stop - components.start == 1:
+            by_class[..., label] = log_joint[..., components.start]
         else:
-            by_class[..., label], responsibilities[..., part] = log_sum_exp(
-                log_joint[..., part], axis=-1
+            by_class[..., label], responsibilities[..., components] = log_sum_exp(
+                log_joint[..., components], axis=-1
             )
     return by_class, responsibilities
 
@@ -238,8 +238,8 @@ def at_prevalence(
 # Numbers that stand for draws: scrambled Sobol points, and the nodes of a quadrature.
 
 
-_PLACES, _MASSES = roots_hermitenorm(16)
-QUADRATURE = _PLACES, _MASSES / _MASSES.sum()
+_NODES, _MASSES = roots_hermitenorm(16)
+QUADRATURE = _NODES, _MASSES / _MASSES.sum()
 """Gauss-Hermite places and their probabilities: ``E[f(u)]`` of a standard normal number u."""
 _EVEN = np.linspace(-6.0, 6.0, 385)
 _EVEN_MASSES = np.exp(-0.5 * _EVEN**2)
@@ -355,7 +355,7 @@ ROUNDING: Final = 1e-13
 
 def shorter_step[S](
     objective: Callable[[Float[np.ndarray, " coordinate"]], tuple[float, S]],
-    here: Float[np.ndarray, " coordinate"],
+    start: Float[np.ndarray, " coordinate"],
     step: Float[np.ndarray, " coordinate"],
     value: float,
     rise: float,
@@ -373,7 +373,7 @@ def shorter_step[S](
     hidden = ROUNDING * max(1.0, abs(value))
     for halving in range(HALVINGS):
         size = 0.5**halving
-        trial = here + size * step
+        trial = start + size * step
         reached, beside = objective(trial)
         if np.isfinite(reached) and reached >= value + 1e-4 * size * rise - hidden:
             return trial, reached, beside
@@ -412,8 +412,8 @@ def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " o
     >>> brier(np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([0, 1])).round(3)
     array([0.25, 0.01])
     """
-    each = ((probabilities - class_indicators(probabilities, labels)) ** 2).sum(1)
-    return np.asarray(each / 2 if probabilities.shape[1] == 2 else each)
+    squared_error = ((probabilities - class_indicators(probabilities, labels)) ** 2).sum(1)
+    return np.asarray(squared_error / 2 if probabilities.shape[1] == 2 else squared_error)
 
 
 def correct(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:

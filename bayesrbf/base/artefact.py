@@ -68,7 +68,7 @@ from bayesrbf.public import BESIDE, ESTIMATORS
 # Arrays laid end to end, one strip for each dtype; what repeats is stored once.
 
 
-Place = list[Any]
+Location = list[Any]
 """Name of the strip, number of cells before the array, and its shape."""
 
 ENTRY: Final = 64
@@ -87,7 +87,7 @@ class PackedArrays:
     """
 
     def __init__(self) -> None:
-        self._places: dict[tuple[str, tuple[int, ...], bytes], Place] = {}
+        self._locations: dict[tuple[str, tuple[int, ...], bytes], Location] = {}
         self._parts: dict[str, list[np.ndarray]] = {}
         self._lengths: dict[str, int] = {}
         self._nodes: dict[tuple[str, tuple[int, ...], bytes], dict[str, Any]] = {}
@@ -100,28 +100,28 @@ class PackedArrays:
             if coded is not None:
                 numbers, values = coded
                 kind = "coded single" if _is_single(values) else "coded"
-                self._nodes[key] = {kind: [self._place(numbers), self._place(_narrowed(values))]}
+                self._nodes[key] = {kind: [self._append(numbers), self._append(_narrowed(values))]}
             elif _is_single(array):
-                self._nodes[key] = {"single": self._place(_narrowed(array))}
+                self._nodes[key] = {"single": self._append(_narrowed(array))}
             else:
-                self._nodes[key] = {"array": self._place(array)}
+                self._nodes[key] = {"array": self._append(array)}
         return self._nodes[key]
 
-    def _place(self, array: np.ndarray) -> Place:
+    def _append(self, array: np.ndarray) -> Location:
         """Put an array at the end of its strip, if no equal one was."""
         key = _key(array)
-        if key not in self._places:
+        if key not in self._locations:
             start = self._lengths.get(array.dtype.str, 0)
             self._parts.setdefault(array.dtype.str, []).append(array.ravel())
             self._lengths[array.dtype.str] = start + array.size
             strip = str(list(self._parts).index(array.dtype.str))
-            self._places[key] = [strip, start, list(array.shape)]
-        return self._places[key]
+            self._locations[key] = [strip, start, list(array.shape)]
+        return self._locations[key]
 
     @property
     def strips(self) -> dict[str, np.ndarray]:
         """One long array for each dtype."""
-        return {str(i): np.concatenate(parts) for i, parts in enumerate(self._parts.values())}
+        return {str(i): np.concatenate(arrays) for i, arrays in enumerate(self._parts.values())}
 
 
 class StoredArrays:
@@ -154,9 +154,9 @@ class StoredArrays:
         values = self._cells(values_at) if kind == "coded" else self._widened(values_at)
         return self._decoded(numbers, values)
 
-    def _widened(self, place: Any) -> np.ndarray:
+    def _widened(self, location: Any) -> np.ndarray:
         """Cells in single precision as doubles."""
-        cells = self._cells(place)
+        cells = self._cells(location)
         if cells.dtype != np.dtype("<f4"):
             raise ValueError("its cells are not in single precision")
         self._decoding(2 * cells.nbytes)
@@ -184,14 +184,16 @@ class StoredArrays:
             raise ValueError("all arrays together have more bytes than are stored")
         return cells.copy()
 
-    def _cells(self, place: Any) -> np.ndarray:
+    def _cells(self, location: Any) -> np.ndarray:
         """The cells at a place, which are not copied."""
-        name, start, shape = _checked_list(place, 3)
+        name, start, shape = _checked_list(location, 3)
         if not all(type(n) is int and n >= 0 for n in [start, *_checked_list(shape)]):
-            raise ValueError(f"{place} is no place: it needs a start and a shape of whole numbers")
+            raise ValueError(
+                f"{location} is no place: it needs a start and a shape of whole numbers"
+            )
         strip, size = self._strips[name], math.prod(shape)
         if start + size > strip.size:
-            raise ValueError(f"{place} reaches beyond its {strip.size} cells")
+            raise ValueError(f"{location} reaches beyond its {strip.size} cells")
         return strip[start : start + size].reshape(shape)
 
 
@@ -260,14 +262,14 @@ def check_fields(record: Any) -> None:
     Numbers must be finite unless their field may hold any number.
     """
     kind: Any = type(record)
-    types, place = declared(kind), kind.__name__
+    types = declared(kind)
     with jaxtyped("context"):  # in which one name is one length
         for field in dataclasses.fields(record):
             value, annotation = getattr(record, field.name), types[field.name]
             if not conforms(value, annotation):
-                raise ValueError(f"{place}.{field.name} is no {_words(annotation)}")
+                raise ValueError(f"{kind.__name__}.{field.name} is no {_words(annotation)}")
             if field.metadata != ANY_NUMBER and not all_finite(value):
-                raise ValueError(f"{place}.{field.name} holds NaN or infinity")
+                raise ValueError(f"{kind.__name__}.{field.name} holds NaN or infinity")
 
 
 @no_type_check  # a check of its own would hide the lengths of the context from it
@@ -653,7 +655,7 @@ def _read_frame(content: Any, read: _Read) -> Any:
         raise StateError(f"unknown frame {content!r} in the state")
     names = [tuple(name) if isinstance(name, list) else name for name, _ in columns]
     keys = (
-        [str(place) for place in range(len(names))]
+        [str(position) for position in range(len(names))]
         if library == "pandas"
         else list(map(str, names))
     )
@@ -747,10 +749,10 @@ def shown(message: object) -> str:
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
-def of_other_version(path: str | os.PathLike[str], what: object) -> ArtefactError:
+def of_other_version(path: str | os.PathLike[str], problem: object) -> ArtefactError:
     """An error on what an intact file has, or lacks, with how to go on."""
     return ArtefactError(
-        f"{path} {shown(what)}. It is not of this version of bayesrbf: load it with the version "
+        f"{path} {shown(problem)}. It is not of this version of bayesrbf: load it with the version "
         "that wrote it, or fit again and save the fit with this one."
     )
 
@@ -855,14 +857,14 @@ def _read_header(content: bytes, size: int, path: str) -> tuple[dict[str, Any], 
 
 def _check_limits(text: str, n_arrays: int, size: int, path: str) -> None:
     """Refuse what is beyond the limits, when writing and when reading."""
-    for count, most, what in (
+    for count, most, unit in (
         (size, MOST_FILE, "bytes"),
         (len(text.encode()), MOST_BYTES, "bytes of manifest"),
         (depth(text), MOST_DEPTH, "levels of nesting"),
         (n_arrays + len(_NODE.findall(text)), MOST_ARRAYS, "arrays"),
     ):
         if count > most:
-            raise ArtefactError(f"{path} may have at most {most} {what}; it has {count}.")
+            raise ArtefactError(f"{path} may have at most {most} {unit}; it has {count}.")
 
 
 def _description(array: np.ndarray) -> list[Any]:

@@ -69,8 +69,8 @@ class LocalBlocks[T]:
 
     def map[S](self, function: Callable[..., S], *beside: Sequence[Any]) -> Blocks[S]:
         """Apply a function to every block and its own entry of each sequence, when needed."""
-        each = zip(self.makers, *beside, strict=True)
-        return LocalBlocks(tuple(partial(_made_then, function, *of_block) for of_block in each))
+        blocks = zip(self.makers, *beside, strict=True)
+        return LocalBlocks(tuple(partial(_made_then, function, *block) for block in blocks))
 
     def kept(self) -> Blocks[T]:
         """These blocks, made once: a single one in memory, several in temporary files.
@@ -80,7 +80,7 @@ class LocalBlocks[T]:
         if len(self.makers) == 1:
             return LocalBlocks((partial(_same, self.makers[0]()),))
         folder = _Folder()
-        return LocalBlocks(tuple(folder.keep(place, block) for place, block in enumerate(self)))
+        return LocalBlocks(tuple(folder.keep(index, block) for index, block in enumerate(self)))
 
     def reduce(self, combine: Callable[[T, T], T]) -> T:
         """All blocks combined from the first to the last."""
@@ -104,19 +104,19 @@ class _Folder:
         self.path = Path(tempfile.mkdtemp(prefix="bayesrbf-"))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
-    def keep[T](self, place: int, block: T) -> Callable[[], T]:
+    def keep[T](self, index: int, block: T) -> Callable[[], T]:
         """Write a block, and say how to read it."""
-        with open(self.path / str(place), "wb") as file:
+        with open(self.path / str(index), "wb") as file:
             pickle.dump(block, file, protocol=pickle.HIGHEST_PROTOCOL)
-        return partial(self.read, place)
+        return partial(self.read, index)
 
     def collected(self, query: Any) -> Any:
         """The rows of a query of polars on a file that is here."""
         return query.collect()
 
-    def read(self, place: int) -> Any:
+    def read(self, index: int) -> Any:
         """Read a block that this object wrote."""
-        with open(self.path / str(place), "rb") as file:
+        with open(self.path / str(index), "rb") as file:
             return pickle.load(file)
 
 
@@ -162,31 +162,31 @@ def dask_parts(X: Any) -> tuple[Any, ...]:
 class DaskBlocks[T]:
     """Blocks as tasks of the cluster whose client this process is."""
 
-    parts: tuple[Any, ...]
+    tasks: tuple[Any, ...]
     """One ``dask.delayed.Delayed`` a block."""
 
     @property
     def n_blocks(self) -> int:
         """Number of blocks."""
-        return len(self.parts)
+        return len(self.tasks)
 
     def __iter__(self) -> Iterator[T]:
         """Every block in turn, in this process."""
-        return map(computed, self.parts)
+        return map(computed, self.tasks)
 
     def map[S](self, function: Callable[..., S], *beside: Sequence[Any]) -> Blocks[S]:
         """Apply a function to every block; the function is sent once to each worker."""
         from dask import delayed
 
         shared, then = delayed(function, pure=False), delayed(_then, pure=False)
-        each = zip(self.parts, *beside, strict=True)
-        return DaskBlocks(tuple(then(shared, *of_block) for of_block in each))
+        blocks = zip(self.tasks, *beside, strict=True)
+        return DaskBlocks(tuple(then(shared, *block) for block in blocks))
 
     def kept(self) -> Blocks[T]:
         """These blocks, made once and held by the workers; one that is lost is made again."""
         import dask
 
-        return DaskBlocks(tuple(dask.persist(*self.parts)))
+        return DaskBlocks(tuple(dask.persist(*self.tasks)))
 
     def reduce(self, combine: Callable[[T, T], T]) -> T:
         """All blocks combined in a tree.
@@ -195,7 +195,7 @@ class DaskBlocks[T]:
         """
         from dask import delayed
 
-        level, fold = list(self.parts), delayed(_fold, pure=False)
+        level, fold = list(self.tasks), delayed(_fold, pure=False)
         while len(level) > 1:
             groups = [level[first : first + FAN_IN] for first in range(0, len(level), FAN_IN)]
             level = [fold(combine, *group) for group in groups]
@@ -332,16 +332,16 @@ def _of_array(X: Any) -> Collection:
     chunk = getattr(X, "chunks", (1,))[0]
     step = max(1, BLOCK_ROWS // chunk) * chunk
     bounds = [*range(0, X.shape[0], step), X.shape[0]]
-    places = [slice(*ends) for ends in pairwise(bounds)]
+    row_slices = [slice(*ends) for ends in pairwise(bounds)]
     return Collection(
-        LocalBlocks(tuple(partial(_slice, X, place) for place in places)),
-        tuple(place.stop - place.start for place in places),
+        LocalBlocks(tuple(partial(_slice, X, rows) for rows in row_slices)),
+        tuple(rows.stop - rows.start for rows in row_slices),
     )
 
 
-def _slice(X: Any, place: slice) -> np.ndarray:
+def _slice(X: Any, rows: slice) -> np.ndarray:
     """Some rows in memory."""
-    return np.array(X[place])
+    return np.array(X[rows])
 
 
 def _of_dask(X: Any) -> Collection:
@@ -353,10 +353,10 @@ def _of_dask(X: Any) -> Collection:
         X = X.rechunk({1: -1})
         has_lengths = not np.isnan(X.chunks[0]).any()
         lengths = tuple(map(int, X.chunks[0])) if has_lengths else None
-    parts = dask_parts(X)
-    blocks: Blocks[Any] = DaskBlocks(parts)
+    partitions = dask_parts(X)
+    blocks: Blocks[Any] = DaskBlocks(partitions)
     if not has_cluster():
-        blocks = LocalBlocks(tuple(part.compute for part in parts))
+        blocks = LocalBlocks(tuple(partition.compute for partition in partitions))
     return Collection(blocks, lengths, X)
 
 
@@ -372,9 +372,9 @@ def _of_lazy_frame(X: Any, names: tuple[str, ...] | None) -> Collection:
     n_rows = file.select(polars.len()).collect().item()
     starts = range(0, n_rows, BLOCK_ROWS)
     lengths = tuple(min(BLOCK_ROWS, n_rows - start) for start in starts)
-    parts = [file.slice(*part) for part in zip(starts, lengths, strict=True)]
+    queries = map(file.slice, starts, lengths)
     return Collection(
-        LocalBlocks(tuple(partial(folder.collected, part) for part in parts)), lengths
+        LocalBlocks(tuple(partial(folder.collected, query) for query in queries)), lengths
     )
 
 
@@ -439,12 +439,12 @@ def _put_together(answered: Iterable[Any], like: Any) -> Any:
         return np.concatenate([like[:0], *answered])
     if not _is_dataset(like):
         return iter(answered)
-    parts = [no_rows(like), *answered]
-    columns = {name: np.concatenate([_values(part, name) for part in parts]) for name in like}
-    return _dataset(columns, sum(part.sizes[_rows_of(like)] for part in parts), like)
+    answers = [no_rows(like), *answered]
+    columns = {name: np.concatenate([_values(answer, name) for answer in answers]) for name in like}
+    return _dataset(columns, sum(answer.sizes[_rows_of(like)] for answer in answers), like)
 
 
-def _lazy_answers(X: Any, parts: Sequence[Any], answer: Callable[[Any], Any], like: Any) -> Any:
+def _lazy_answers(X: Any, tasks: Sequence[Any], answer: Callable[[Any], Any], like: Any) -> Any:
     """Answers about every partition of a Dask collection, computed when they are asked for.
 
     Of arrays arrays, of frames frames; a dataset has lazy arrays, for which rows are counted.
@@ -454,26 +454,27 @@ def _lazy_answers(X: Any, parts: Sequence[Any], answer: Callable[[Any], Any], li
     if hasattr(X, "map_partitions") and not _is_dataset(like):
         return X.map_partitions(answer, meta=like[:0], enforce_metadata=False)
     shared, then = delayed(answer, pure=False), delayed(_answered, pure=False)
-    answered = [then(shared, part) for part in parts]
+    answered = [then(shared, task) for task in tasks]
 
     def joined(of_parts: Sequence[Any], lengths: Sequence[Any], like: Any) -> Any:
         pieces = zip(of_parts, lengths, strict=True)
         return array.concatenate(
-            [array.from_delayed(one, (n, *like.shape[1:]), like.dtype) for one, n in pieces]
+            [array.from_delayed(task, (n, *like.shape[1:]), like.dtype) for task, n in pieces]
         )
 
     if not _is_dataset(like):
         return joined(answered, X.chunks[0], like)
     lengths, values = _lengths(X), delayed(_values, pure=False)
     columns = {
-        name: joined([values(one, name) for one in answered], lengths, like[name]) for name in like
+        name: joined([values(task, name) for task in answered], lengths, like[name])
+        for name in like
     }
     return _dataset(columns, sum(lengths), like)
 
 
 def _dataset(columns: Mapping[str, Any], n_rows: int, like: Any) -> Any:
     """A dataset of other rows than those of ``like``, with its names and attributes."""
-    variables = {name: (like[name].dims, one, like[name].attrs) for name, one in columns.items()}
+    variables = {name: (like[name].dims, data, like[name].attrs) for name, data in columns.items()}
     coords = {**like.coords, _rows_of(like): np.arange(n_rows)}
     return type(like)(variables, coords, like.attrs)
 
@@ -488,9 +489,9 @@ def _lengths(X: Any) -> tuple[int, ...]:
     return tuple(map(int, X.chunks[0]))
 
 
-def _answered(answer: Callable[[Any], Any], part: Any) -> Any:
+def _answered(answer: Callable[[Any], Any], partition: Any) -> Any:
     """Apply a function that is a task's result itself."""
-    return answer(part)
+    return answer(partition)
 
 
 def _values(answer: Any, name: str) -> np.ndarray:

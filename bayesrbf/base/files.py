@@ -25,8 +25,8 @@ def check_regular(path: str | os.PathLike[str], error: type[Exception]) -> None:
     """Refuse what has no end or no bytes: a folder, a pipe, a device; nothing is opened for it."""
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "no plain file (a pipe, socket or device)"
-        raise error(f"{path} is {what}, where a file was expected.")
+        kind = "a folder" if stat.S_ISDIR(mode) else "no plain file (a pipe, socket or device)"
+        raise error(f"{path} is {kind}, where a file was expected.")
 
 
 def write_whole(path: str | os.PathLike[str], content: Buffer) -> None:

@@ -53,21 +53,21 @@ def log_jacobian(
     entries = simplices.entries(values)
     value = simplices.log_sizes + float(safe_log(entries).sum())
     gradient = np.zeros(sum(variable.size for variable in variables))
-    gradient[simplices.places] = simplices.gradient(np.ones_like(entries), entries)
-    for variable, place in slices(variables):
+    gradient[simplices.indices] = simplices.gradient(np.ones_like(entries), entries)
+    for variable, coordinates in slices(variables):
         if variable.transform == "log":
             value += float(np.log(values[variable.name]).sum())
-            gradient[place] = 1.0
+            gradient[coordinates] = 1.0
     return value, gradient
 
 
 @cache
 def slices(variables: tuple[Variable, ...]) -> tuple[tuple[Variable, slice], ...]:
     """Each variable with its place in the vector of coordinates."""
-    return tuple(zip(variables, places([v.size for v in variables]), strict=True))
+    return tuple(zip(variables, consecutive_slices([v.size for v in variables]), strict=True))
 
 
-def places(sizes: list[int]) -> list[slice]:
+def consecutive_slices(sizes: list[int]) -> list[slice]:
     """Lay things of these sizes one after the other: the entries of each."""
     edges = [0, *itertools.accumulate(sizes)]
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
@@ -98,19 +98,19 @@ def log_normal(values: Float[np.ndarray, "*shape"], sd: float) -> float:
 class Simplices:
     """All simplices among the variables, their entries side by side.
 
-    A simplex lies along the last axis of its variable. ``names``, ``slices`` and ``places`` have
+    A simplex lies along the last axis of its variable. ``names``, ``slices`` and ``indices`` have
     the variables that hold simplices, the entries of each of them, and the coordinates of all.
     ``log_sizes`` is the sum of the log numbers of entries.
     """
 
     def __init__(self, variables: tuple[Variable, ...]) -> None:
-        chosen = [(v, place) for v, place in slices(variables) if v.transform == "simplex"]
+        chosen = [(v, free) for v, free in slices(variables) if v.transform == "simplex"]
         shapes = [v.shape for v, _ in chosen]
-        entries = places([math.prod(shape) for shape in shapes])
+        entries = consecutive_slices([math.prod(shape) for shape in shapes])
         self.names = tuple(v.name for v, _ in chosen)
         self.slices = dict(zip(self.names, entries, strict=True))
-        indices = [np.arange(place.start, place.stop) for _, place in chosen]
-        self.places = np.concatenate([np.zeros(0, np.intp), *indices])
+        indices = [np.arange(free.start, free.stop) for _, free in chosen]
+        self.indices = np.concatenate([np.zeros(0, np.intp), *indices])
         numbers = [math.prod(shape[:-1]) for shape in shapes]
         self._sizes = np.repeat([0, *(shape[-1] for shape in shapes)], [0, *numbers])
         self.log_sizes = float(np.log(self._sizes).sum())
@@ -176,11 +176,11 @@ class Coordinates:
     ) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of one point."""
         simplices, theta = self._simplices, np.zeros(self._dimension)
-        theta[simplices.places] = simplices.coordinates(simplices.entries(values))
-        for variable, place in self._slices:
+        theta[simplices.indices] = simplices.coordinates(simplices.entries(values))
+        for variable, coordinates in self._slices:
             if variable.transform != "simplex":
                 value = np.asarray(values[variable.name], dtype=float).reshape(-1)
-                theta[place] = np.log(value) if variable.transform == "log" else value
+                theta[coordinates] = np.log(value) if variable.transform == "log" else value
         return theta
 
     def to_constrained(
@@ -188,13 +188,13 @@ class Coordinates:
     ) -> dict[str, np.ndarray]:
         """Constrained values of one point or of many."""
         simplices, batch = self._simplices, thetas.shape[:-1]
-        probabilities = simplices.probabilities(thetas[..., simplices.places])
+        probabilities = simplices.probabilities(thetas[..., simplices.indices])
         values = {}
-        for variable, place in self._slices:
+        for variable, coordinates in self._slices:
             if variable.transform == "simplex":
                 value = probabilities[..., simplices.slices[variable.name]]
             else:
-                value = thetas[..., place]
+                value = thetas[..., coordinates]
                 value = np.exp(value) if variable.transform == "log" else value
             values[variable.name] = value.reshape((*batch, *variable.shape))
         return values
@@ -435,8 +435,8 @@ class OneByOne(Predictor):
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
         """Predict under every draw, of which there is at least one."""
-        said = [self.at(theta) for theta in thetas]
+        predictions = [self.at(theta) for theta in thetas]
         return ClassPrediction(
-            np.stack([one.log_probabilities for one in said]),
-            np.stack([one.log_density for one in said]),
+            np.stack([prediction.log_probabilities for prediction in predictions]),
+            np.stack([prediction.log_density for prediction in predictions]),
         )

@@ -52,7 +52,7 @@ def hats(missing_fraction: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*ro
     """
     knots = POOL_PRIOR.knots
     return np.stack(
-        [np.interp(missing_fraction, knots, one) for one in np.eye(len(knots))], axis=-1
+        [np.interp(missing_fraction, knots, hat) for hat in np.eye(len(knots))], axis=-1
     )
 
 
@@ -67,10 +67,10 @@ def powers(
     prior_exponents: Float[np.ndarray, "*draws knot"],
 ) -> tuple[Float[np.ndarray, "*all_rows"], Float[np.ndarray, "*all_rows"]]:
     """Temperature and prior exponent of every row, under one point or under every draw."""
-    basis, some = hats(missing_fraction), missing_fraction < 1
+    basis, has_cells = hats(missing_fraction), missing_fraction < 1
     # Without a cell nothing is known but the shares, whatever the last knot says.
-    temperature = np.where(some, np.exp(log_temperatures @ basis.T), 0.0)
-    prior_exponent = np.where(some, prior_exponents @ basis.T, 1.0)
+    temperature = np.where(has_cells, np.exp(log_temperatures @ basis.T), 0.0)
+    prior_exponent = np.where(has_cells, prior_exponents @ basis.T, 1.0)
     return temperature, prior_exponent
 
 

@@ -195,7 +195,7 @@ def check_constant(constant: str, value: object, argument: str, *instead: object
     ValueError: Blend.kappa must be in [0, 1], or 'cv'; received 2.
     """
     words, holds = _BOUNDS[constant]
-    if any(value is one or (isinstance(value, str) and value == one) for one in instead):
+    if any(value is word or (isinstance(value, str) and value == word) for word in instead):
         return
     if not isinstance(value, Real) or isinstance(value, bool) or not holds(float(value)):
         needed = ", or ".join([words, *map(repr, instead)])
@@ -271,8 +271,8 @@ class Objective:
     @property
     def generative_weight(self) -> float:
         """Weight of a row's density: alpha + beta."""
-        own, every, _ = self.coefficients
-        return own + every
+        joint, marginal, _ = self.coefficients
+        return joint + marginal
 
     @property
     def prior_power(self) -> float:
@@ -325,13 +325,13 @@ class MixturePrior:
                     f"received {value!r}."
                 )
 
-    def weakened(self, part: float, specification: MixtureSpecification) -> MixturePrior:
-        """A copy whose covariance prior is weaker by the factor ``part``."""
-        if part == 1:
+    def weakened(self, factor: float, specification: MixtureSpecification) -> MixturePrior:
+        """A copy whose covariance prior is weaker by the factor ``factor``."""
+        if factor == 1:
             return self
         declared = self.degrees_of_freedom
         strength = specification.prior_rows if declared is None else declared
-        return replace(self, degrees_of_freedom=part * strength)
+        return replace(self, degrees_of_freedom=factor * strength)
 
     def resolve(
         self,
@@ -420,7 +420,7 @@ class MixtureHyperparameters:
             location=self.location[order.features],
             scale=self.scale[order.features],
             category_concentrations=tuple(
-                self.category_concentrations[place] for place in order.categories
+                self.category_concentrations[index] for index in order.categories
             ),
         )
 

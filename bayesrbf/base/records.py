@@ -73,15 +73,15 @@ def stored[T](kind: type[T]) -> type[T]:
 
 def field_values(record: Any) -> dict[str, Any]:
     """The fields of a record; what it keeps of what was made of them can be large."""
-    return {one.name: vars(record)[one.name] for one in fields(record)}
+    return {attribute.name: vars(record)[attribute.name] for attribute in fields(record)}
 
 
 def short_repr(record: Any) -> str:
     """A record with the fields that are not at their defaults, as scikit-learn shows estimators."""
     changed = {
-        one.name: vars(record)[one.name]
-        for one in fields(record)
-        if one.default is MISSING or vars(record)[one.name] != one.default
+        attribute.name: vars(record)[attribute.name]
+        for attribute in fields(record)
+        if attribute.default is MISSING or vars(record)[attribute.name] != attribute.default
     }
     listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
     return f"{type(record).__name__}({listed})"
@@ -89,9 +89,9 @@ def short_repr(record: Any) -> str:
 
 def require(requirements: Requirements, owner: str) -> None:
     """ValueError that names the first requirement that does not hold."""
-    for holds, what in requirements:
+    for holds, requirement in requirements:
         if not holds:
-            raise ValueError(f"{owner} needs {what}")
+            raise ValueError(f"{owner} needs {requirement}")
 
 
 def simplex(values: np.ndarray) -> bool:

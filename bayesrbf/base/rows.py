@@ -65,8 +65,8 @@ class Order:
         ``levels`` are the numbers of levels in the old order; levels of a column stay in theirs.
         """
         edges = self.features.size + np.cumsum([0, *levels])
-        parts = [np.arange(edges[j], edges[j + 1]) for j in self.categories]
-        return np.concatenate([self.features, *parts])
+        indicators = [np.arange(edges[j], edges[j + 1]) for j in self.categories]
+        return np.concatenate([self.features, *indicators])
 
     def labels(self, codes: Int[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
         """Class codes in this order; -1, where a label is hidden, stays."""
@@ -75,8 +75,8 @@ class Order:
         return codes if same else np.append(new, -1)[codes]
 
     def __laws__(self) -> Requirements:
-        parts = (self.features, self.categories, self.classes)
-        yield all(map(permutation, parts)), "permutations"
+        permutations = (self.features, self.categories, self.classes)
+        yield all(map(permutation, permutations)), "permutations"
 
 
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
@@ -171,13 +171,13 @@ class MixtureSpecification:
 
         Components of a class stay in their order.
         """
-        places = np.arange(self.n_components)
-        return np.concatenate([places[self.class_slices[label]] for label in order.classes])
+        indices = np.arange(self.n_components)
+        return np.concatenate([indices[self.class_slices[label]] for label in order.classes])
 
     def reordered(self, order: Order) -> MixtureSpecification:
         """Put columns and classes in another order."""
         classes = order.new_codes[np.asarray(self.component_class)[self.components_in(order)]]
-        levels = tuple(self.levels[place] for place in order.categories)
+        levels = tuple(self.levels[index] for index in order.categories)
         return replace(self, levels=levels, component_class=tuple(classes.tolist()))
 
     @cached_property
@@ -289,14 +289,14 @@ class Units:
         )
 
 
-def joined_units(parts: Sequence[tuple[Units | None, int]]) -> Units | None:
+def joined_units(tables: Sequence[tuple[Units | None, int]]) -> Units | None:
     """Units of the rows of several parts of a table, given with their numbers of rows."""
-    given = [units for units, _ in parts if units is not None]
-    if not given:
+    known = [units for units, _ in tables if units is not None]
+    if not known:
         return None
-    free = 1 + max(int(units.numbers.max(initial=-1)) for units in given)
+    free = 1 + max(int(units.numbers.max(initial=-1)) for units in known)
     every = []
-    for units, n in parts:
+    for units, n in tables:
         every.append(Units(free + np.arange(n), np.ones(n)) if units is None else units)
         free += n
     return Units(
@@ -387,8 +387,8 @@ class Observations:
 
     def in_blocks(self) -> Iterator[tuple[slice, Observations]]:
         """Blocks of neighbouring rows, and which rows they are: what is made of each is small."""
-        for part in in_blocks(max(1, self.n_obs), self.real.shape[1] + self.codes.shape[1]):
-            yield part, self.take(part)
+        for block in in_blocks(max(1, self.n_obs), self.real.shape[1] + self.codes.shape[1]):
+            yield block, self.take(block)
 
     def reordered(self, order: Order) -> Observations:
         """Put columns and classes in another order; rows stay in theirs."""
@@ -403,7 +403,7 @@ class Observations:
     def __laws__(self) -> Requirements:
         yield not np.isinf(self.real).any(), "cells that are finite or NaN"
         codes = (self.codes, self.labels, *([] if self.missing is None else [self.missing]))
-        yield all(within(some, -1) for some in codes), "codes of -1 and above"
+        yield all(within(values, -1) for values in codes), "codes of -1 and above"
         yield within(self.weights, 0), "weights of 0 and above"
         yield self.log_jacobian.shape in ((), self.labels.shape), "a log Jacobian for every row"
         yield self.whole is None or len(self.whole) == self.labels.size, "every row as it came"
@@ -411,24 +411,24 @@ class Observations:
         yield units is None or units.numbers.shape == self.labels.shape, "a unit of every row"
 
 
-def joined_rows(parts: Sequence[Observations]) -> Observations:
+def joined_rows(tables: Sequence[Observations]) -> Observations:
     """Rows of several tables of the same columns, one table after another.
 
     Missing indicators stay where all tables have them.
     """
-    first = parts[0]
-    whole = [part.whole for part in parts if part.whole is not None]
-    missing = [part.missing for part in parts if part.missing is not None]
-    jacobians = [np.broadcast_to(part.log_jacobian, part.n_obs) for part in parts]
+    first = tables[0]
+    whole = [table.whole for table in tables if table.whole is not None]
+    missing = [table.missing for table in tables if table.missing is not None]
+    jacobians = [np.broadcast_to(table.log_jacobian, table.n_obs) for table in tables]
     return Observations(
-        np.concatenate([part.real for part in parts]),
-        np.concatenate([part.codes for part in parts]),
-        np.concatenate([part.labels for part in parts]),
-        np.concatenate([part.weights for part in parts]),
+        np.concatenate([table.real for table in tables]),
+        np.concatenate([table.codes for table in tables]),
+        np.concatenate([table.labels for table in tables]),
+        np.concatenate([table.weights for table in tables]),
         np.concatenate(jacobians) if first.log_jacobian.ndim else first.log_jacobian,
-        joined_units([(part.units, part.n_obs) for part in parts]),
+        joined_units([(table.units, table.n_obs) for table in tables]),
         np.concatenate(whole) if whole else None,
-        np.concatenate(missing) if len(missing) == len(parts) else None,
+        np.concatenate(missing) if len(missing) == len(tables) else None,
     )
 
 

@@ -114,11 +114,11 @@ class TableOptions:
         {'wind': 'angle', 'hour': 'angle:24', 'fat': 'share'}
         """
         words = {"categorical": "categorical", "real": "real", "count": "count", "dates": "date"}
-        said = {name: word for option, word in words.items() for name in getattr(self, option)}
+        kinds = {name: word for option, word in words.items() for name in getattr(self, option)}
         for word in _WITH_DETAIL:
             for name, detail in map(_with_detail, getattr(self, word)):
-                said[name] = f"{word}:{detail}" if detail else word
-        return said | dict(map(_with_detail, self.kind))
+                kinds[name] = f"{word}:{detail}" if detail else word
+        return kinds | dict(map(_with_detail, self.kind))
 
     def named(self) -> dict[str, tuple[str, ...]]:
         """The columns that each option names.
@@ -138,16 +138,16 @@ class TableOptions:
         >>> TableOptions(id="case", ignore=("note", "age")).among(["age"])
         TableOptions(na=(), id=None, ignore=('age',), ...)
         """
-        kept: dict[str, Any] = {
+        options: dict[str, Any] = {
             option: tuple(name for name in getattr(self, option) if name in header)
             for option in _PLAIN
         }
         for option in (*_WITH_DETAIL, "kind"):
             there = (text for text in getattr(self, option) if _with_detail(text)[0] in header)
-            kept[option] = tuple(there)
+            options[option] = tuple(there)
         alone = {option: getattr(self, option) for option in _ALONE}
-        kept |= {option: name if name in header else None for option, name in alone.items()}
-        return replace(self, **kept)
+        options |= {option: name if name in header else None for option, name in alone.items()}
+        return replace(self, **options)
 
 
 PLAIN: Final = TableOptions()

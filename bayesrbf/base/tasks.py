@@ -116,7 +116,7 @@ def run_tasks[T, A](
     Progress is that of the answers. Warnings are given here, each once, from whatever process.
     """
     answers: list[A] = []
-    given: set[tuple[str, str, int]] = set()
+    issued: set[tuple[str, str, int]] = set()
     with progress(progress_bar) as track:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
         with deaf_processes():
@@ -125,8 +125,8 @@ def run_tasks[T, A](
             answer, heard = next(results)
             answers.append(answer)
             for message, file, line in heard:
-                if (about := (str(message), file, line)) not in given:
-                    given.add(about)
+                if (about := (str(message), file, line)) not in issued:
+                    issued.add(about)
                     warnings.warn_explicit(message, None, file, line)
     return answers
 
@@ -153,4 +153,4 @@ def _listened[T, A](function: Callable[[T], A], task: T) -> tuple[A, list[Heard]
     """An answer, and the warnings on the way."""
     with warnings.catch_warnings(record=True) as caught:
         answer = function(task)
-    return answer, [(one.message, one.filename, one.lineno) for one in caught]
+    return answer, [(warning.message, warning.filename, warning.lineno) for warning in caught]

@@ -127,12 +127,12 @@ def relabel(
         return replace(draws, theta=theta)
     responsibilities = np.exp(log_softmax(log_posterior.component_log_joint(reference), axis=-1))
     flat = theta.reshape(-1, theta.shape[-1])  # a view: what is written here is in theta
-    for part in in_blocks(len(flat), responsibilities.size):
-        some = flat[part]
-        log_joints = log_posterior.component_log_joints(some)
+    for block in in_blocks(len(flat), responsibilities.size):
+        thetas = flat[block]
+        log_joints = log_posterior.component_log_joints(thetas)
         orders = best_orders(responsibilities, log_joints, classes)
-        for place in np.flatnonzero((orders != np.arange(classes.size)).any(axis=1)):
-            some[place] = log_posterior.permute(some[place], orders[place])
+        for index in np.flatnonzero((orders != np.arange(classes.size)).any(axis=1)):
+            thetas[index] = log_posterior.permute(thetas[index], orders[index])
     return replace(draws, theta=on_grid(theta, log_posterior.variables))
 
 
@@ -155,8 +155,8 @@ def best_orders(
         members = np.flatnonzero(component_class == label)
         within = costs[:, members[:, None], members]
         for order, cost in zip(orders, within, strict=True):
-            chosen, places = linear_sum_assignment(cost)
-            order[members[places]] = members[chosen]
+            chosen, positions = linear_sum_assignment(cost)
+            order[members[positions]] = members[chosen]
     return orders
 
 
@@ -321,8 +321,8 @@ def _densities(
     size = max(1, log_posterior.points_at_once // chains)
     with suppress(KeyboardInterrupt):
         for start in track(range(0, draws, size), "Drawing"):
-            some = theta[:, start : start + size]
-            values = log_posterior.log_densities(one_after_another(some))
+            block = theta[:, start : start + size]
+            values = log_posterior.log_densities(one_after_another(block))
             made.append(np.where(np.isfinite(values), values, -np.inf).reshape(chains, -1))
     return np.concatenate(made, axis=1)
 

@@ -89,7 +89,7 @@ def bootstrap(
         if not found:
             raise
     theta = on_grid(np.stack(found), fitted.variables)
-    lp = np.array([fitted.value_and_gradient(one)[0] for one in theta])
+    lp = np.array([fitted.value_and_gradient(draw)[0] for draw in theta])
     return Draws(theta[None], {"lp": lp[None]}, "bootstrap", len(found) == draws)
 
 
@@ -310,8 +310,8 @@ def whitened(log_posterior: LogPosterior, gaussian: GaussianApproximation) -> Wh
         rows.append(np.repeat(members, members.size))
         columns.append(np.tile(members, members.size))
         entries.append(root.reshape(-1))
-    places = (np.concatenate(rows), np.concatenate(columns))
-    factor = csr_array((np.concatenate(entries), places), shape=correlation.shape)
+    indices = (np.concatenate(rows), np.concatenate(columns))
+    factor = csr_array((np.concatenate(entries), indices), shape=correlation.shape)
     small = roots.size <= _DENSE
     return Whitened(log_posterior, gaussian.mode, factor.toarray() if small else factor)
 

@@ -62,10 +62,10 @@ class _HereWatch:
 class _FileWatch:
     """The same of several processes: a file with the wish to stop and every group's steps."""
 
-    def __init__(self, path: Path, place: int = 0) -> None:
+    def __init__(self, path: Path, group_index: int = 0) -> None:
         self.path = path
         self._cells = np.memmap(path, dtype=np.int64, mode="r+")
-        self._place = 1 + place
+        self._cell = 1 + group_index
 
     @classmethod
     def started(cls, path: Path, n_groups: int) -> _FileWatch:
@@ -84,7 +84,7 @@ class _FileWatch:
 
     def advance(self) -> None:
         """One more step of this group."""
-        self._cells[self._place] += 1
+        self._cells[self._cell] += 1
 
     @property
     def steps(self) -> int:
@@ -119,8 +119,8 @@ def run_chains(
             with deaf_processes():  # the one that waits passes Ctrl-C on
                 executor = _executor(processes)
                 runs = [
-                    executor.submit(_in_group, work, group, board.path, place)
-                    for place, group in enumerate(groups)
+                    executor.submit(_in_group, work, group, board.path, index)
+                    for index, group in enumerate(groups)
                 ]
             _await(runs, board, advance)
         except BaseException:  # nobody waits for the groups any more
@@ -167,14 +167,14 @@ def _await(
     runs: list[Future[list[Any]]], board: _FileWatch, advance: Callable[[int], None]
 ) -> None:
     """Wait for all groups; an interrupt, or an error of one, stops the others."""
-    told, pending = 0, set(runs)
+    reported, pending = 0, set(runs)
     while pending:
         try:
             done, pending = wait(runs, timeout=_PROGRESS_PATIENCE)
             if any(run.exception() for run in done):
                 board.stop()
-            told, before = board.steps, told
-            advance(told - before)
+            reported, before = board.steps, reported
+            advance(reported - before)
         except KeyboardInterrupt:
             if board.stopped:  # interrupted a second time
                 raise
@@ -195,10 +195,10 @@ def _executor(processes: int) -> Any:
     )
 
 
-def _in_group(work: Work, group: Sequence[Any], path: Path, place: int) -> list[Any]:
+def _in_group(work: Work, group: Sequence[Any], path: Path, group_index: int) -> list[Any]:
     """Run a group of chains in another process."""
     with threadpool_limits(1, "blas"):
-        return work(group, _FileWatch(path, place))
+        return work(group, _FileWatch(path, group_index))
 
 
 def _can_be_sent(work: Sequence[object]) -> bool:
@@ -367,10 +367,10 @@ def _read(trace: Any) -> dict[str, np.ndarray]:
     import pyarrow
 
     (values,), (stats,) = trace.get_arrow_trace()
-    kept = ~_column(pyarrow, stats, "tuning")
-    z = pyarrow.array(values.column("z")).flatten().to_numpy().reshape(kept.size, -1)
-    found = {name: _column(pyarrow, stats, key)[kept] for key, name in _STATS.items()}
-    return {"z": z[kept], **found}
+    after_tuning = ~_column(pyarrow, stats, "tuning")
+    z = pyarrow.array(values.column("z")).flatten().to_numpy().reshape(after_tuning.size, -1)
+    found = {name: _column(pyarrow, stats, key)[after_tuning] for key, name in _STATS.items()}
+    return {"z": z[after_tuning], **found}
 
 
 def _side_by_side(
@@ -457,12 +457,12 @@ def gibbs(
     states = [_Chain.started(log_posterior, start, rng) for rng in rngs]
     seen, processes, sweeps = np.zeros((0, start.size)), 1, tune + draws * thin
     with shown_progress("gibbs", chains * sweeps, progress_bar) as advance:
-        for turn, part in enumerate(np.diff(np.linspace(0, tune, _ROUNDS + 1).astype(int))):
+        for turn, n_sweeps in enumerate(np.diff(np.linspace(0, tune, _ROUNDS + 1).astype(int))):
             begun = time.perf_counter()
-            drawn, states, complete = _run(states, kernel, int(part), 1, processes, advance)
+            drawn, states, complete = _run(states, kernel, int(n_sweeps), 1, processes, advance)
             if not complete:
                 raise KeyboardInterrupt("Gibbs sampling was interrupted before its first draw.")
-            seconds = (time.perf_counter() - begun) * sweeps / part
+            seconds = (time.perf_counter() - begun) * sweeps / n_sweeps
             seen = np.concatenate([seen, drawn[:, drawn.shape[1] // 2 :].reshape(-1, start.size)])
             kernel = kernel.adapted(seen)
             # The first part of the tuning tells how long the rest takes.
@@ -511,13 +511,13 @@ class _Sweeping:
         drawn: list[list[np.ndarray]] = [[] for _ in chains]
         try:
             for _ in range(self.draws):
-                for chain, mine in zip(chains, drawn, strict=True):
+                for chain, chain_draws in zip(chains, drawn, strict=True):
                     if watch.stopped:
                         break
                     for _ in range(self.thin):
                         chain.theta = self.kernel.sweep(chain.theta, chain.rng)
                         watch.advance()
-                    mine.append(chain.theta)
+                    chain_draws.append(chain.theta)
         except KeyboardInterrupt:
             watch.stop()
         return list(zip(drawn, chains, strict=True))
@@ -537,5 +537,6 @@ def _run(
     length = longest_rectangle([len(drawn) for drawn, _ in results])
     if length == 0:
         raise KeyboardInterrupt("Gibbs sampling was interrupted before its first draw.")
-    drawn = np.stack([np.stack(one[:length]) for one, _ in results if len(one) >= length])
+    long = [draws for draws, _ in results if len(draws) >= length]
+    drawn = np.stack([np.stack(draws[:length]) for draws in long])
     return drawn, [chain for _, chain in results], complete

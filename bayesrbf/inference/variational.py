@@ -116,11 +116,11 @@ class FixedDrawObjective:
         factor = self.gaussian.factor
         bend, cross, of_spread = np.empty((3, *factor.shape))
         for axis, sd in track(list(enumerate(np.exp(self.log_sd))), "Linear response"):
-            moved_mean = mean.copy()
-            moved_mean[axis] += _STEP * sd
-            _, moved = self._at(moved_mean, deviations)
+            shifted_mean = mean.copy()
+            shifted_mean[axis] += _STEP * sd
+            _, shifted_gradients = self._at(shifted_mean, deviations)
             # Divided by the step that rounding left, not by the one that was asked for.
-            change = (moved - gradients) / (moved_mean[axis] - mean[axis])
+            change = (shifted_gradients - gradients) / (shifted_mean[axis] - mean[axis])
             bent = change * deviations
             bend[:, axis] = change.mean(axis=0)
             cross[:, axis] = bent.mean(axis=0)

@@ -78,30 +78,30 @@ def read_numbers(
         numbers = dict(zip(present, present, strict=True))
         return Notation(numbers, doubtful=doubtful, below=below)
     undressed = {text: _undressed(text, thousands) for text in present}
-    parts = {text: pair for text, pair in undressed.items() if pair is not None}
-    symbols = {symbol for symbol, _ in parts.values()}
-    bodies = [body for _, body in parts.values()]
+    numeric = {text: pair for text, pair in undressed.items() if pair is not None}
+    symbols = {symbol for symbol, _ in numeric.values()}
+    bodies = [body for _, body in numeric.values()]
     if len(symbols) > 1:
         first, second = sorted(symbols)[:2]
-        culprit = next(text for text, (symbol, _) in parts.items() if symbol == second)
-        among = next(text for text, (symbol, _) in parts.items() if symbol == first)
+        culprit = next(text for text, (symbol, _) in numeric.items() if symbol == second)
+        among = next(text for text, (symbol, _) in numeric.items() if symbol == first)
         problem = f"is written in another unit than {among!r}; write one unit throughout"
-        return Notation(dict.fromkeys(parts, "0"), problem=problem, culprit=culprit)
+        return Notation(dict.fromkeys(numeric, "0"), problem=problem, culprit=culprit)
     symbol = symbols.pop() if symbols else ""
     mark, point, problem, culprit = _marks(bodies, symbol, thousands, decimal)
     if problem:
-        written = next(text for text, (_, body) in parts.items() if body == culprit)
-        return Notation(dict.fromkeys(parts, "0"), problem=problem, culprit=written)
+        written = next(text for text, (_, body) in numeric.items() if body == culprit)
+        return Notation(dict.fromkeys(numeric, "0"), problem=problem, culprit=written)
     plain = {
         text: (body.replace(mark, "") if mark else body).replace(point, ".")
-        for text, (_, body) in parts.items()
+        for text, (_, body) in numeric.items()
     }
     numbers = {text: number for text, number in plain.items() if is_number(number)}
-    blanks = any(set(text) & set(BLANKS) for text in parts if re.search(rf"\d[{BLANKS}]\d", text))
-    raised = any(set(text) & set(APOSTROPHES) for text in parts)
-    commas = [text for text, (_, body) in parts.items() if point == "," and "," in body]
+    blanks = any(set(text) & set(BLANKS) for text in numeric if re.search(rf"\d[{BLANKS}]\d", text))
+    raised = any(set(text) & set(APOSTROPHES) for text in numeric)
+    commas = [text for text, (_, body) in numeric.items() if point == "," and "," in body]
     plain_points = not mark and point == "." and decimal != "."
-    doubtful, below = _three_digits(parts) if plain_points else ("", "")
+    doubtful, below = _three_digits(numeric) if plain_points else ("", "")
     return Notation(
         numbers,
         symbol=symbol,
@@ -134,13 +134,13 @@ def _grouped(mark: str, point: str) -> str:
     return rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+(?:{re.escape(point)}\d+)?"
 
 
-def _three_digits(parts: dict[str, tuple[str, str]]) -> tuple[str, str]:
+def _three_digits(numeric: dict[str, tuple[str, str]]) -> tuple[str, str]:
     """A number, if every point of a column stands before three last digits and after no 0.
 
     And a whole number, if all numbers without a point have three digits at most.
     """
-    pointed = {text: body for text, (_, body) in parts.items() if "." in body}
-    whole = {text: body for text, (_, body) in parts.items() if text not in pointed}
+    pointed = {text: body for text, (_, body) in numeric.items() if "." in body}
+    whole = {text: body for text, (_, body) in numeric.items() if text not in pointed}
     if not all(re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", body) for body in pointed.values()):
         return "", ""
     below = all(re.fullmatch(r"[+-]?\d{1,3}", body) for body in whole.values())
@@ -171,14 +171,14 @@ def _marks(
     """Mark between thousands, decimal mark, and, where that is open, why and at which number."""
     for mark, point in _MARK_PAIRS:
         having = [body for body in bodies if mark in body]
-        others = [body for body in bodies if point in body and mark not in body]
+        with_point = [body for body in bodies if point in body and mark not in body]
         if not having or not all(re.fullmatch(_grouped(mark, point), body) for body in having):
             continue
-        if any(body.count(point) > 1 for body in others):
+        if any(body.count(point) > 1 for body in with_point):
             continue
         sure = any(body.count(mark) > 1 or point in body for body in having)
         money = symbol not in ("", "%") and mark == "," and decimal != ","
-        if sure or others or money or thousands == mark:
+        if sure or with_point or money or thousands == mark:
             return mark, point, "", ""
     commas = [body for body in bodies if "," in body]
     points = [body for body in bodies if "." in body]
@@ -231,7 +231,7 @@ MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NU
 class StandIn:
     """A value that was named as missing, of one column or of all."""
 
-    given: str  # As it was typed: VALUE or COLUMN=VALUE.
+    typed: str  # As it was typed: VALUE or COLUMN=VALUE.
     text: str
     column: str | None = None
 
@@ -242,21 +242,21 @@ class StandIn:
         return next(iter(values)) if len(values) == 1 else None
 
 
-def stand_ins(given: Iterable[str], header: Collection[str]) -> tuple[StandIn, ...]:
+def stand_ins(typed: Iterable[str], header: Collection[str]) -> tuple[StandIn, ...]:
     """Values that were named as missing; ``COLUMN=VALUE`` where there is such a column.
 
     >>> [(mark.column, mark.text) for mark in stand_ins(["-9", "a=-9", "b=-9"], ["a"])]
     [(None, '-9'), ('a', '-9'), (None, 'b=-9')]
     """
-    return tuple(_stand_in(text, header) for text in given)
+    return tuple(_stand_in(text, header) for text in typed)
 
 
-def _stand_in(given: str, header: Collection[str]) -> StandIn:
+def _stand_in(typed: str, header: Collection[str]) -> StandIn:
     """One of them; the longest name counts where a name has an equals sign itself."""
-    for place in reversed([i for i, character in enumerate(given) if character == "="]):
-        if given[:place] in header:
-            return StandIn(given, given[place + 1 :], given[:place])
-    return StandIn(given, given)
+    for index in reversed([i for i, character in enumerate(typed) if character == "="]):
+        if typed[:index] in header:
+            return StandIn(typed, typed[index + 1 :], typed[:index])
+    return StandIn(typed, typed)
 
 
 @dataclass(frozen=True)
@@ -320,10 +320,10 @@ class Missing:
 
 
 def unmatched(
-    given: Sequence[StandIn],
+    marks: Sequence[StandIn],
     matched: Collection[tuple[str, str]],
     texts: Mapping[str, Collection[str]],
-    place: str,
+    source: str,
 ) -> Iterable[str]:
     """A sentence on every value that was named as missing and that no cell is.
 
@@ -331,18 +331,18 @@ def unmatched(
     """
     keys = {(column, _key(text)) for column, text in matched}
     anywhere = {key for _, key in keys}
-    for mark in given:
+    for mark in marks:
         key = _key(mark.text)
         hit = key in anywhere if mark.column is None else (mark.column, key) in keys
         if hit or mark.text in MISSING_MARKERS:
             continue
-        where = place if mark.column is None else f"{place}, column {mark.column!r}"
-        yield f"{option('na', mark.given)}: {where} has no cell {mark.text!r}{_hint(mark, texts)}"
+        where = source if mark.column is None else f"{source}, column {mark.column!r}"
+        yield f"{option('na', mark.typed)}: {where} has no cell {mark.text!r}{_hint(mark, texts)}"
 
 
 def _hint(mark: StandIn, texts: Mapping[str, Collection[str]]) -> str:
     """A suggestion for a stand-in that no cell has."""
-    column, equals, _ = mark.given.partition("=")
+    column, equals, _ = mark.typed.partition("=")
     if mark.column is None and equals:
         near = difflib.get_close_matches(column, texts, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"it has {listed(list(texts), 20)}."
@@ -351,7 +351,7 @@ def _hint(mark: StandIn, texts: Mapping[str, Collection[str]]) -> str:
         several = " ".join(option("na", value) for value in mark.text.split(","))
         return f"; as numbers here have commas, name several values by {several}."
     words = texts.values() if mark.column is None else [texts[mark.column]]
-    cells = {cell for some in words for cell in some if not is_number(cell)}
+    cells = {cell for column_cells in words for cell in column_cells if not is_number(cell)}
     near = difflib.get_close_matches(mark.text, cells, n=1, cutoff=0.8)
     return (
         f"; did you mean {near[0]!r}?" if near else "; correct the value, or leave the option out."
@@ -377,8 +377,8 @@ def sentences(notes: Iterable[Note]) -> tuple[str, ...]:
     """
     order = list(TOPICS)
     ranked = sorted(notes, key=lambda note: order.index(note.topic))
-    places = {(note.topic, note.value): place for place, note in reversed([*enumerate(ranked)])}
-    ranked.sort(key=lambda note: places[note.topic, note.value])
+    ranks = {(note.topic, note.value): rank for rank, note in reversed([*enumerate(ranked)])}
+    ranked.sort(key=lambda note: ranks[note.topic, note.value])
     like = groupby(ranked, key=lambda note: (note.topic, note.value))
     return tuple(TOPICS[topic].format_map(_fields(list(same))) for (topic, _), same in like)
 
@@ -393,7 +393,7 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
     counts = [note.count for note in notes]
     subject = f"Column{'s' if many else ''} {listed([repr(name) for name in names])}"
     several = {name: option(name, *names) for name in ("ignore", "categorical", "real")}
-    here = [
+    missing_options = [
         option("na", *(f"{note.column}={note.value}" for note in notes)),
         option("na", first.value),
     ]
@@ -409,7 +409,7 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
         # How often each column has it; "-999 2 times" would be read as one number.
         "often": "in one cell" if counts == [1] else f"in {listed(counts)} cells",
         # A value is missing in these columns only where others have it.
-        "missing": here[0] if first.elsewhere else here[1],
+        "missing": missing_options[0] if first.elsewhere else missing_options[1],
         "id": option("id", first.column),
         "group": option("group", first.column),
         "time": option("time", first.column),
@@ -419,7 +419,9 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
             f"{several['categorical']} keeps {'them' if many else 'it'} as categories."
         ),
         "each": " each" if many else "",
-        "each_cell": f"{kind.what} in each cell{', ' * bool(first.example)}{first.example}",
+        "each_cell": (
+            f"{kind.cell_description} in each cell{', ' * bool(first.example)}{first.example}"
+        ),
         "numbers": kind.numbers,
         "ways": ways_of(kind, *names),
         "mark": {" ": "a blank", "'": "an apostrophe"}.get(first.value, repr(first.value)),
@@ -446,9 +448,10 @@ def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
     names = [note.column for note in notes if note.topic == "names of rows"]
     repeated = [note.column for note in notes if note.topic in GROUPING]
     unnamed = {note.column for note in notes if note.topic == "unnamed"} - {options.time}
-    own = options.id or next(iter(names), None)
+    id_column = options.id or next(iter(names), None)
     group = options.group or next(iter(repeated), None)
-    ignored = [name for name in (*options.ignore, *sorted(unnamed)) if name not in (own, group)]
+    left_out = [*options.ignore, *sorted(unnamed)]
+    ignored = [name for name in left_out if name not in (id_column, group)]
     marks = (
         f"{note.column}={note.value}" if note.elsewhere else note.value
         for note in notes
@@ -457,7 +460,7 @@ def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
     return replace(
         options,
         na=tuple(dict.fromkeys((*options.na, *marks))),
-        id=own,
+        id=id_column,
         group=group,
         ignore=tuple(dict.fromkeys(ignored)),
     )
@@ -672,8 +675,8 @@ def spelled_alike(name: str, counts: Mapping[str, int]) -> Iterator[Note]:
     for texts in words.values():
         if len(texts) > 1:
             differing.setdefault(_difference(texts), []).append(_together(texts, counts))
-    for how, groups in differing.items():
-        yield Note("spelled alike", name, listed(groups, SHOWN_WORDS), len(groups), how)
+    for difference, groups in differing.items():
+        yield Note("spelled alike", name, listed(groups, SHOWN_WORDS), len(groups), difference)
 
 
 def doubtful_labels(name: str, counts: Mapping[str, int]) -> Iterator[Note]:

@@ -98,9 +98,9 @@ def decode(content: bytes, name: str, notes: list[str]) -> str:
                 content = limited(file, name)
         except (OSError, EOFError, zlib.error) as error:
             raise TableError(f"{name} is a damaged gzip file ({error}).") from error
-    for signature, what in _OTHER_FORMATS.items():
+    for signature, description in _OTHER_FORMATS.items():
         if content.startswith(signature):
-            raise TableError(f"{name} is {what}, not a CSV file: export the table as CSV.")
+            raise TableError(f"{name} is {description}, not a CSV file: export the table as CSV.")
     encoding = next((e for mark, e in _BYTE_ORDER_MARKS if content.startswith(mark)), None)
     encoding = encoding or _without_mark(content)
     try:
@@ -117,9 +117,9 @@ def decode(content: bytes, name: str, notes: list[str]) -> str:
             f"{name}, line {line}: the control character {control.group()!r} is no text; "
             "is this a binary file?"
         )
-    for pattern, what in _MARKUP.items():
+    for pattern, description in _MARKUP.items():
         if re.match(pattern, text):
-            raise TableError(f"{name} is {what}, not a CSV file: export the table as CSV.")
+            raise TableError(f"{name} is {description}, not a CSV file: export the table as CSV.")
     if encoding == "cp1252":
         strange = next(character for character in text if ord(character) > 127)
         line = _line_after(text[: text.index(strange)])
@@ -195,24 +195,24 @@ def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iter
     separator = declared[1] if declared else _separator(text, name, notes)
     records = islice(_records(text, separator, name), 1 if declared else 0, None)
     del content, text
-    place = f"{name}, line"
-    apart = f"look for a missing or extra {separator!r}, or quote the cell that contains one"
+    source = f"{name}, line"
+    advice = f"look for a missing or extra {separator!r}, or quote the cell that contains one"
     first = list(islice(records, size))
     while sum(1 for _, cells in first if cells) < 2 and (more := list(islice(records, size))):
         first += more
-    table = tabulated(first, place, f"separated by {SEPARATORS[separator]}", apart, notes)
+    table = tabulated(first, source, f"separated by {SEPARATORS[separator]}", advice, notes)
     yield replace(table, separator=separator)
     head = next(record for record in first if record[1])
     while block := list(islice(records, size)):
         if any(cells for _, cells in block):
-            yield _continued([head, *block], place, apart)
+            yield _continued([head, *block], source, advice)
 
 
-def _continued(records: Records, place: str, apart: str) -> Delimited:
+def _continued(records: Records, source: str, advice: str) -> Delimited:
     """Further rows below a header that is known to be one; columns without a name are left out."""
     records, skipped = _without_empty(records)
-    header, rows, lines = _structure(records, place, apart)
-    _check_header_does_not_return(header, rows, lines, place)
+    header, rows, lines = _structure(records, source, advice)
+    _check_header_does_not_return(header, rows, lines, source)
     positions = [position for position, title in enumerate(header) if title]
     if len(positions) < len(header):
         rows = [[row[position] for position in positions] for row in rows]
@@ -226,23 +226,23 @@ def _without_empty(records: Records) -> tuple[Records, tuple[int, ...]]:
     )
 
 
-def tabulated(records: Records, place: str, how: str, apart: str, notes: list[str]) -> Delimited:
+def tabulated(records: Records, source: str, form: str, advice: str, notes: list[str]) -> Delimited:
     """Records as a table, the first being the header.
 
-    ``place`` is the file and the unit of its records, ``how`` its format, and ``apart`` what to do
-    where records differ in length. TableError if there is no table.
+    ``source`` is the file and the unit of its records, ``form`` its format, and ``advice`` what to
+    do where records differ in length. TableError if there is no table.
     """
-    name = place.rpartition(", ")[0]
+    name = source.rpartition(", ")[0]
     if not records:
         raise TableError(f"{name} is empty: a header line and rows are needed.")
     records, skipped = _without_empty(records)
-    header, rows, lines = _structure(records, place, apart)
-    header, rows = _without_unnamed(header, rows, f"{place} {records[0][0]}", notes)
-    _check_names(header, f"{place} {records[0][0]}")
-    _check_quotes(header, rows, f"{place} {records[0][0]}")
-    _check_header_does_not_return(header, rows, lines, place)
-    _check_header_is_none_of_the_rows(header, rows, f"{place} {records[0][0]}")
-    notes.insert(0, f"{len(rows)} rows and {len(header)} columns, {how}.")
+    header, rows, lines = _structure(records, source, advice)
+    header, rows = _without_unnamed(header, rows, f"{source} {records[0][0]}", notes)
+    _check_names(header, f"{source} {records[0][0]}")
+    _check_quotes(header, rows, f"{source} {records[0][0]}")
+    _check_header_does_not_return(header, rows, lines, source)
+    _check_header_is_none_of_the_rows(header, rows, f"{source} {records[0][0]}")
+    notes.insert(0, f"{len(rows)} rows and {len(header)} columns, {form}.")
     return Delimited(header, rows, lines, tuple(notes), skipped)
 
 
@@ -292,10 +292,10 @@ def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[s
 
 
 def _structure(
-    records: Records, place: str, apart: str
+    records: Records, source: str, advice: str
 ) -> tuple[tuple[str, ...], list[list[str]], list[int]]:
     """Header and rows of one width."""
-    name = place.rpartition(", ")[0]
+    name = source.rpartition(", ")[0]
     if not records:
         raise TableError(f"{name} has no cell: a header line and rows are needed.")
     header = tuple(records[0][1])
@@ -307,13 +307,13 @@ def _structure(
         line, width = uneven[0]
         more = f" (and so {len(uneven) - 1} more of {len(rows)})" if len(uneven) > 1 else ""
         raise TableError(
-            f"{place} {line}: {width} cells where the header has {len(header)}{more}; {apart}."
+            f"{source} {line}: {width} cells where the header has {len(header)}{more}; {advice}."
         )
     return header, [cells for _, cells in rows], [line for line, _ in rows]
 
 
 def _without_unnamed(
-    header: tuple[str, ...], rows: list[list[str]], place: str, notes: list[str]
+    header: tuple[str, ...], rows: list[list[str]], source: str, notes: list[str]
 ) -> tuple[tuple[str, ...], list[list[str]]]:
     """Leave out an unnamed column that is empty or numbers the rows; refuse any other."""
     positions = []
@@ -327,25 +327,25 @@ def _without_unnamed(
         elif cells in counts:
             notes.append(f"Column {position + 1} has no name, numbers the rows, and was left out.")
         else:
-            raise TableError(f"{place}: column {position + 1} has no name; name it.")
+            raise TableError(f"{source}: column {position + 1} has no name; name it.")
     if not positions:
-        raise TableError(f"{place}: no column has a name.")
+        raise TableError(f"{source}: no column has a name.")
     if len(positions) == len(header):
         return header, rows
     return tuple(header[i] for i in positions), [[row[i] for i in positions] for row in rows]
 
 
-def _check_names(header: tuple[str, ...], place: str) -> None:
+def _check_names(header: tuple[str, ...], source: str) -> None:
     """Refuse column names that stand twice."""
     twice = [title for title, count in Counter(header).items() if count > 1]
     if twice:
         where = " and ".join(str(i + 1) for i, title in enumerate(header) if title == twice[0])
         raise TableError(
-            f"{place}: columns {where} are both named {twice[0]!r}; give them distinct names."
+            f"{source}: columns {where} are both named {twice[0]!r}; give them distinct names."
         )
 
 
-def _check_quotes(header: tuple[str, ...], rows: list[list[str]], place: str) -> None:
+def _check_quotes(header: tuple[str, ...], rows: list[list[str]], source: str) -> None:
     """Refuse names in single quotes, and columns of which every cell stands in them."""
     for position, title in enumerate(header):
         cells = {row[position] for row in rows} - {""}
@@ -353,25 +353,25 @@ def _check_quotes(header: tuple[str, ...], rows: list[list[str]], place: str) ->
         if quoted or _QUOTED.fullmatch(title):
             shown = max(cells) if quoted else title
             raise TableError(
-                f"{place}: cells of column {position + 1} stand in single quotes, such as {shown}; "
-                "write double quotes, or none."
+                f"{source}: cells of column {position + 1} stand in single quotes, such as "
+                f"{shown}; write double quotes, or none."
             )
 
 
 def _check_header_does_not_return(
-    header: tuple[str, ...], rows: list[list[str]], lines: list[int], place: str
+    header: tuple[str, ...], rows: list[list[str]], lines: list[int], source: str
 ) -> None:
     """Refuse a header among the rows, as where files were put one below the other."""
     if len(header) > 1 and list(header) in rows:
         line = lines[rows.index(list(header))]
         raise TableError(
-            f"{place} {line} is the header again; delete it, or put the column names above the "
+            f"{source} {line} is the header again; delete it, or put the column names above the "
             "rows if the file has no header."
         )
 
 
 def _check_header_is_none_of_the_rows(
-    header: tuple[str, ...], rows: list[list[str]], place: str
+    header: tuple[str, ...], rows: list[list[str]], source: str
 ) -> None:
     """Refuse a first line that is data: fractions, or numbers and cells of their own columns."""
     numbers = [title for title in header if is_number(title)]
@@ -383,7 +383,7 @@ def _check_header_is_none_of_the_rows(
     if fractions or all(below):
         shown = (fractions or numbers or list(header))[0]
         raise TableError(
-            f"{place}: the file seems to have no header, since {shown!r} looks like a "
+            f"{source}: the file seems to have no header, since {shown!r} looks like a "
             "cell; put the column names above the rows."
         )
 
@@ -494,11 +494,11 @@ def random_rows(opened: OpenedParquet, name: str) -> tuple[list[int], Any]:
     total, _ = opened.shape
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.choice(total, min(DRAWN_ROWS, total), replace=False, shuffle=False))
-    parts = []
+    tables = []
     for start, table in row_groups(opened, name):
-        own = chosen[np.searchsorted(chosen, start) : np.searchsorted(chosen, start + len(table))]
-        parts.append(table.take(own - start))
-    return chosen.tolist(), pa.concat_tables(parts)
+        first, last = np.searchsorted(chosen, [start, start + len(table)])
+        tables.append(table.take(chosen[first:last] - start))
+    return chosen.tolist(), pa.concat_tables(tables)
 
 
 # Columns of text cells from files: CSV, Parquet and Excel.
@@ -522,7 +522,7 @@ class RawTable:
 
     columns: tuple[RawColumn, ...]
     lines: list[int]  # Line (or row) of the file of each row.
-    place: str  # File and unit of ``lines``, for messages.
+    source: str  # File and unit of ``lines``, for messages.
     notes: tuple[Note, ...]
     marked: bool  # Whether words of the file may mean missing; Parquet has nulls instead.
     whole: bool = True  # Whether all rows are there.
@@ -542,16 +542,16 @@ class RawTable:
             self,
             columns=tuple(replace(c, cells=[c.cells[i] for i in filled]) for c in self.columns),
             lines=[self.lines[i] for i in filled],
-            notes=(*self.notes, *_skipped(skipped, self.place)),
+            notes=(*self.notes, *_skipped(skipped, self.source)),
             index=None if self.index is None else self.index[filled],
         )
 
 
-def _skipped(lines: Sequence[int], place: str) -> list[Note]:
+def _skipped(lines: Sequence[int], source: str) -> list[Note]:
     """A note on lines without a cell, where there are any."""
-    name, unit = place.rsplit(", ", 1)
-    sentence = f"{name}: {unit}s without a cell are no rows and were skipped: {listed(lines)}."
-    return [Note("skipped", "", sentence, len(lines))] if lines else []
+    name, unit = source.rsplit(", ", 1)
+    message = f"{name}: {unit}s without a cell are no rows and were skipped: {listed(lines)}."
+    return [Note("skipped", "", message, len(lines))] if lines else []
 
 
 def read_raw(path: Path, sampled: bool = False) -> RawTable:
@@ -563,14 +563,14 @@ def read_raw(path: Path, sampled: bool = False) -> RawTable:
     opened = long_parquet(path) if sampled else None
     if opened is None:
         return next(raw_blocks(path))
-    places, table = random_rows(opened, path.name)
-    sentence = (
+    row_indices, table = random_rows(opened, path.name)
+    message = (
         f"{path.name} has {opened.shape[0]} rows, too many to be read at once: all that "
-        f"follows is about {len(places)} of them, drawn at random."
+        f"follows is about {len(row_indices)} of them, drawn at random."
     )
-    rows = [place + 1 for place in places]
+    rows = [index + 1 for index in row_indices]
     drawn = _of_arrow(table, 0, path.name, opened.texts)
-    return replace(drawn, lines=rows, notes=(Note("file", "", sentence),), whole=False)
+    return replace(drawn, lines=rows, notes=(Note("file", "", message),), whole=False)
 
 
 def raw_blocks(path: Path, size: int | None = None) -> Iterator[RawTable]:
@@ -602,12 +602,12 @@ def raw_content(content: bytes, name: str, size: int | None = None) -> Iterator[
             yield _of_cells(block, f"{name}, line")
 
 
-def _of_cells(table: Delimited, place: str) -> RawTable:
+def _of_cells(table: Delimited, source: str) -> RawTable:
     """Columns of a file whose cells have no types."""
     columns = [RawColumn(n, [row[i] for row in table.rows]) for i, n in enumerate(table.header)]
-    notes = [*(Note("file", "", note) for note in table.notes), *_skipped(table.skipped, place)]
+    notes = [*(Note("file", "", note) for note in table.notes), *_skipped(table.skipped, source)]
     return RawTable(
-        tuple(columns), table.lines, place, tuple(notes), marked=True, separator=table.separator
+        tuple(columns), table.lines, source, tuple(notes), marked=True, separator=table.separator
     )
 
 
@@ -631,18 +631,18 @@ def _workbook(content: bytes, name: str) -> RawTable:
     from zipfile import BadZipFile, ZipFile
 
     try:
-        with ZipFile(io.BytesIO(content)) as parts:
-            check_size(sum(part.file_size for part in parts.infolist()), name)
-            sheets = [part for part in parts.namelist() if part.startswith("xl/worksheets/")]
-            marked = any(_MARKED_SHEET.search(parts.read(sheet)) for sheet in sheets)
+        with ZipFile(io.BytesIO(content)) as archive:
+            check_size(sum(entry.file_size for entry in archive.infolist()), name)
+            sheets = [entry for entry in archive.namelist() if entry.startswith("xl/worksheets/")]
+            marked = any(_MARKED_SHEET.search(archive.read(sheet)) for sheet in sheets)
         # What is read row by row, in less memory, does not say what is merged or hidden.
         book = load_workbook(io.BytesIO(content), read_only=not marked, data_only=True)
     except TableError:
         raise
     except (BadZipFile, InvalidFileException, KeyError, ValueError) as error:
         raise TableError(f"{name} is a damaged Excel workbook ({error}).") from error
-    title, *others = book.sheetnames
-    of_sheets = f"Sheet {title!r} was read; {', '.join(map(repr, others))} not."
+    title, *other_sheets = book.sheetnames
+    of_sheets = f"Sheet {title!r} was read; {', '.join(map(repr, other_sheets))} not."
     rows = [[_sheet_text(cell).strip() for cell in row] for row in book[title].rows]
     notes = []
     if marked:
@@ -659,13 +659,13 @@ def _workbook(content: bytes, name: str) -> RawTable:
     try:
         if not width:
             raise TableError(f"{name}: the sheet {title!r} is empty: a header and rows are needed.")
-        how = f"of the sheet {title!r}"
-        table = tabulated(records, f"{name}, row", how, "mend the row", notes)
+        description = f"of the sheet {title!r}"
+        table = tabulated(records, f"{name}, row", description, "mend the row", notes)
     except TableError as error:
         hint = f"{of_sheets} To read another, put it first, or save it as a file of its own."
-        raise TableError(*error.problems, *[hint] * bool(others)) from None
+        raise TableError(*error.problems, *[hint] * bool(other_sheets)) from None
     raw = _of_cells(table, f"{name}, row")
-    return replace(raw, notes=(*raw.notes, *[Note("sheets", "", of_sheets)] * bool(others)))
+    return replace(raw, notes=(*raw.notes, *[Note("sheets", "", of_sheets)] * bool(other_sheets)))
 
 
 def _sheet_text(cell: Any) -> str:
@@ -676,7 +676,7 @@ def _sheet_text(cell: Any) -> str:
     return cell_text(value)
 
 
-def _fill(rows: list[list[str]], ranges: Any, place: str) -> list[str]:
+def _fill(rows: list[list[str]], ranges: Any, source: str) -> list[str]:
     """Give cells that are merged downwards the value of the first, and tell of them.
 
     TableError where a value is merged over columns: it may belong to any of them.
@@ -687,8 +687,8 @@ def _fill(rows: list[list[str]], ranges: Any, place: str) -> list[str]:
         value = rows[first][column] if first < len(rows) else ""
         if value and block.max_col > block.min_col:
             raise TableError(
-                f"{place}: the cells {block.coord} are merged over columns; unmerge them, and give "
-                "each column its own name and cells."
+                f"{source}: the cells {block.coord} are merged over columns; unmerge them, and "
+                "give each column its own name and cells."
             )
         if value:
             filled.append(block.coord)

@@ -48,7 +48,7 @@ class TextColumn:
     cells: list[str]  # Without surrounding blanks.
     lines: Sequence[int]  # Line (or row) of the file of each cell.
     missing: Missing
-    place: str  # File and unit of ``lines`` for messages, such as "a.csv, line".
+    source: str  # File and unit of ``lines`` for messages, such as "a.csv, line".
     kind: Kind | None = None  # None when it is to be inferred.
     day_first: bool = False  # In dates, where they leave it open.
     thousands: str | None = None  # The mark between thousands, where it is open.
@@ -91,7 +91,7 @@ class TextColumn:
         """File, line and column where a cell with this text, or limit, stands, for messages."""
         limits = limits_among(dict.fromkeys(self.cells))
         first = next(i for i, cell in enumerate(self.cells) if text in (cell, limits.get(cell)))
-        return f"{self.place} {self.lines[first]}, column {self.name!r}"
+        return f"{self.source} {self.lines[first]}, column {self.name!r}"
 
     def texts(self) -> list[str | None]:
         """The cells as text, None where missing."""
@@ -184,7 +184,7 @@ def _inferred(column: TextColumn) -> ReadColumn:
     if (kind := resembled(text)) and all(map(kind.resembles, column.present)):
         return ReadColumn(
             [],
-            problem=f"{column.at(text)}: {text!r} is {kind.what}",
+            problem=f"{column.at(text)}: {text!r} is {kind.cell_description}",
             advice=f": {ways_of(kind, column.name)}",
         )
     units = all(map(AMOUNT.fullmatch, column.present))
@@ -272,12 +272,12 @@ def _reason_for_codes(column: TextColumn) -> Note | None:
         return None
     for text in column.present:
         if _LEADING_ZERO.fullmatch(text):
-            what = "whole numbers with leading zeros"
+            reason = "whole numbers with leading zeros"
         elif len(text) > 15 and math.isfinite(float(text)) and int(float(text)) != int(text):
-            what = "whole numbers too long for a float"
+            reason = "whole numbers too long for a float"
         else:
             continue
-        return Note("codes", column.name, what, column.counts.total(), text)
+        return Note("codes", column.name, reason, column.counts.total(), text)
     return None
 
 
@@ -313,15 +313,15 @@ def _mixture(column: TextColumn, numeric: list[str]) -> ReadColumn:
     texts = [text for text in column.present if text not in set(numeric)]
     among = f" among numbers such as {numeric[0]!r}" if numeric else ", but the column is real"
     cells = sum(column.counts[text] for text in texts)
-    others = f"; {cells} of {column.counts.total()} cells are text" if cells > 1 else ""
+    extent = f"; {cells} of {column.counts.total()} cells are text" if cells > 1 else ""
     if len(texts) > 1:
-        others += f": {listed([f'{text!r} ({column.counts[text]})' for text in texts], 5)}"
+        extent += f": {listed([f'{text!r} ({column.counts[text]})' for text in texts], 5)}"
     few = texts if len(texts) <= _FEW_TEXTS else texts[:1]
     rare = numeric and few == texts and cells <= FEW_OTHERS * column.counts.total()
     return ReadColumn(
         [],
         among=tuple(texts) if rare else (),
-        problem=f"{column.at(texts[0])}: {texts[0]!r} is text{among}{others}",
+        problem=f"{column.at(texts[0])}: {texts[0]!r} is text{among}{extent}",
         advice=(
             f". If it means missing, say {option('na', *few)}; if the column holds categories, "
             f"{option('categorical', column.name)}."

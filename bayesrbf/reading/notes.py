@@ -91,10 +91,10 @@ def option(name: str, *values: str) -> str:
 
 def ways_of(kind: type[Kind], *names: str) -> str:
     """What may be said of columns that look like a kind."""
-    own = kind.option != "kind"
-    asked = option(kind.option, *names if own else (f"{name}={kind.word}" for name in names))
+    values = names if kind.option != "kind" else [f"{name}={kind.word}" for name in names]
     latest = f", {option('time', names[0])} to hold the latest rows out" if kind.grows else ""
-    return f"say {asked} to read {kind.numbers}{latest}, or {option('ignore', *names)}."
+    asks, ignores = option(kind.option, *values), option("ignore", *names)
+    return f"say {asks} to read {kind.numbers}{latest}, or {ignores}."
 
 
 def listed(items: Sequence[object], most: int = SHOWN_COLUMNS) -> str:

@@ -47,11 +47,11 @@ def numbers_as_text(cells: Iterable[str]) -> str:
     limits = limits_among(counts)
     texts = dict.fromkeys(limits.get(text, text) for text in counts)
     numeric = read_numbers(list(texts)).numbers
-    others = Counter({t: n for t, n in counts.items() if limits.get(t, t) not in numeric})
-    total, n_others = counts.total(), others.total()
+    non_numeric = Counter({t: n for t, n in counts.items() if limits.get(t, t) not in numeric})
+    total, n_others = counts.total(), non_numeric.total()
     if any(_ZERO_FIRST.fullmatch(text) for text in numeric) or not numeric.keys() & counts.keys():
         return ""
-    if not others:
+    if not non_numeric:
         if len(counts) <= LEAST_NUMBERS:
             return ""
         example = next(iter(limits), next(iter(counts)))
@@ -63,9 +63,9 @@ def numbers_as_text(cells: Iterable[str]) -> str:
         return ""
     shown = ", ".join(
         f"{cell!r} {'once' if times == 1 else f'{times} times'}"
-        for cell, times in others.most_common(3)
+        for cell, times in non_numeric.most_common(3)
     )
-    more = ", ..." if len(others) > 3 else ""
+    more = ", ..." if len(non_numeric) > 3 else ""
     few = "1 cell" if n_others == 1 else f"{n_others} cells"
     return (
         f"is text for {few} ({shown}{more}): its other {total - n_others} cells are numbers and "
@@ -139,7 +139,7 @@ class _Stand:
     value: float
     count: int
     gap: float  # To the nearest other value, as a multiple of the range of the others.
-    others: int  # Distinct other values.
+    n_others: int  # Distinct other values.
     apart: bool  # Whether it is no further step of a scale: the gap exceeds all between others.
     alone: bool  # Whether it is the only negative value of a column of whole numbers.
 
@@ -170,14 +170,14 @@ def notice(
     counts = Counter(label for label in labels if isinstance(label, str))
     codes = np.unique([str(label) for label in labels], return_inverse=True)[1]
     codes[[label is None for label in labels]] = -1
-    told = telling(of_model, codes) if counts else ()
-    notes = [*told, *doubtful_labels(str(target), counts), *_noticed(of_model)]
+    separating = telling(of_model, codes) if counts else ()
+    notes = [*separating, *doubtful_labels(str(target), counts), *_noticed(of_model)]
     like: dict[tuple[str, str], set[str]] = {}
     for note in notes:
         like.setdefault((note.topic, note.value), set()).add(note.column)
     for note in notes:
-        others = columns.keys() - like[note.topic, note.value]
-        yield replace(note, elsewhere=any(_has(columns[name], note.value) for name in others))
+        rest = columns.keys() - like[note.topic, note.value]
+        yield replace(note, elsewhere=any(_has(columns[name], note.value) for name in rest))
 
 
 def telling(
@@ -217,14 +217,14 @@ def _areas(cells: np.ndarray, codes: Int[np.ndarray, " obs"]) -> Iterator[float]
         return  # with so many levels any column separates the classes
     ranks = _ranks(cells) if levels is None else None
     for code in np.unique(codes):
-        own = codes == code
-        n, m = int(own.sum()), int((~own).sum())
+        in_class = codes == code
+        n, m = int(in_class.sum()), int((~in_class).sum())
         if min(n, m) < FEWEST_OF_CLASS:
             continue
         if levels is not None:
-            ranks = _ranks((np.bincount(levels, own) / np.bincount(levels))[levels])
+            ranks = _ranks((np.bincount(levels, in_class) / np.bincount(levels))[levels])
         assert ranks is not None
-        area = (ranks[own].sum() - n * (n + 1) / 2) / (n * m)
+        area = (ranks[in_class].sum() - n * (n + 1) / 2) / (n * m)
         yield float(max(area, 1 - area))
 
 
@@ -245,14 +245,14 @@ def _noticed(columns: Mapping[str, Values]) -> Iterator[Note]:
             yield Note("far cell", name, _written(far), 1)
         if present.size < ENOUGH_ROWS or not _are_whole(present):
             continue
-        sentence = _names_rows(name, present)
-        if not sentence and _ranges_far(present) and not _is_related(name, columns):
-            sentence = ALL_DIFFERENT
-        if sentence:
-            yield Note("identifier", name, sentence, present.size, f"{present[0]:.0f}")
+        reason = _names_rows(name, present)
+        if not reason and _ranges_far(present) and not _is_related(name, columns):
+            reason = ALL_DIFFERENT
+        if reason:
+            yield Note("identifier", name, reason, present.size, f"{present[0]:.0f}")
         elif count := _repeated_names(name, present):
-            sentence = f"{count} different numbers in {present.size} rows"
-            yield Note("repeated numbers", name, sentence, count, f"{present[0]:.0f}")
+            reason = f"{count} different numbers in {present.size} rows"
+            yield Note("repeated numbers", name, reason, count, f"{present[0]:.0f}")
     for name, cells in columns.items():
         if not isinstance(cells, np.ndarray):
             yield from _of_text(name, [cell for cell in cells if cell is not None])
@@ -266,11 +266,11 @@ def _stand_ins(reals: Mapping[str, Float[np.ndarray, " obs"]]) -> Iterator[Note]
         often = edge.count > 1
         is_code = _is_code(edge.value)
         away = edge.gap >= AWAY_GAP and edge.apart and often
-        stands_in = is_code and away and edge.others > 1
+        stands_in = is_code and away and edge.n_others > 1
         together = (
-            shared[edge.value] > 1 and edge.value != 0 and away and edge.others >= SEVERAL_OTHERS
+            shared[edge.value] > 1 and edge.value != 0 and away and edge.n_others >= SEVERAL_OTHERS
         )
-        far = edge.gap >= FAR_GAP and edge.others > 2 and edge.count > 2
+        far = edge.gap >= FAR_GAP and edge.n_others > 2 and edge.count > 2
         if stands_in or together or far:
             yield Note("stand-in", edge.column, _written(edge.value), edge.count)
         elif is_code and edge.alone and edge.count > 2:
@@ -289,17 +289,17 @@ def _edges(name: str, values: Float[np.ndarray, " obs"]) -> Iterator[_Stand]:
     ends = {low: inner[1:], high - 1: inner[:-1]} if inner.size > 2 else {}
     beyond = dict.fromkeys((*range(low), *range(high, distinct.size)), inner)
     negative = int((distinct < 0).sum())
-    for place, others in (beyond | ends).items():
-        if others.size < 2:
+    for index, rest in (beyond | ends).items():
+        if rest.size < 2:
             continue
-        value, least, most = float(distinct[place]), float(others[0]), float(others[-1])
+        value, least, most = float(distinct[index]), float(rest[0]), float(rest[-1])
         distance = min(abs(least - value), abs(most - value))
         gap = distance / (most - least)
         # Only of what is far away, and of a negative number, is the rest asked.
-        apart = gap >= AWAY_GAP and distance > float(np.diff(others).max())
-        alone = value < 0 and negative == 1 and others.size >= SEVERAL_OTHERS
-        alone = alone and bool(np.all(others == np.round(others)))
-        yield _Stand(name, value, int(counts[place]), gap, others.size, apart, alone)
+        apart = gap >= AWAY_GAP and distance > float(np.diff(rest).max())
+        alone = value < 0 and negative == 1 and rest.size >= SEVERAL_OTHERS
+        alone = alone and bool(np.all(rest == np.round(rest)))
+        yield _Stand(name, value, int(counts[index]), gap, rest.size, apart, alone)
 
 
 def _far_cell(values: Float[np.ndarray, " obs"]) -> float | None:
@@ -329,7 +329,7 @@ def _far_cell(values: Float[np.ndarray, " obs"]) -> float | None:
 
 def _are_whole(values: Float[np.ndarray, " obs"]) -> bool:
     """Whether all cells are whole numbers; most columns of measurements say no at once."""
-    return all(bool(np.all(some == np.round(some))) for some in (values[:ENOUGH_ROWS], values))
+    return all(bool(np.all(cells == np.round(cells))) for cells in (values[:ENOUGH_ROWS], values))
 
 
 def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
@@ -361,8 +361,8 @@ def _is_related(name: str, columns: Mapping[str, Values]) -> bool:
     """Whether a column of numbers goes with any other, beyond chance: by ranks."""
     values = np.asarray(columns[name], dtype=np.float64)
     bound = np.sqrt(SURELY**2 + 2 * np.log(len(columns)))  # the more columns, the more chance
-    others = (cells for other, cells in columns.items() if other != name)
-    return any(_deviation(values, cells) > bound for cells in others)
+    other_cells = (cells for other, cells in columns.items() if other != name)
+    return any(_deviation(values, cells) > bound for cells in other_cells)
 
 
 def _deviation(values: Float[np.ndarray, " obs"], cells: Values) -> float:
@@ -388,8 +388,8 @@ def _deviation(values: Float[np.ndarray, " obs"], cells: Values) -> float:
 
 def _ranks(cells: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
     """Ranks from 1, the mean of those of equal cells."""
-    _, places, sizes = np.unique(cells, return_inverse=True, return_counts=True)
-    ranks: Float[np.ndarray, " n"] = (np.cumsum(sizes) - (sizes - 1) / 2)[places]
+    _, inverse, sizes = np.unique(cells, return_inverse=True, return_counts=True)
+    ranks: Float[np.ndarray, " n"] = (np.cumsum(sizes) - (sizes - 1) / 2)[inverse]
     return ranks
 
 
@@ -430,14 +430,14 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
     repeats = len(counts) < len(present)
     address = all(map(ADDRESS.fullmatch, counts))
     code = address or all(re.search(r"\d", text) and not re.search(r"\s", text) for text in counts)
-    sentence = f"{len(counts)} different texts in {len(present)} rows"
+    message = f"{len(counts)} different texts in {len(present)} rows"
     if hardly_repeats(counts):
         if not repeats and " " not in example:
             yield Note("names of rows", name, count=len(counts), example=example)
         elif all(map(AMOUNT.fullmatch, counts)) and not code:
             yield Note("many units", name, count=len(counts), example=shown)
         elif code:
-            yield Note("repeated names", name, sentence, len(counts), repr(example))
+            yield Note("repeated names", name, message, len(counts), repr(example))
         else:
             yield Note("free text", name, count=len(counts), example=shown)
     elif (
@@ -445,7 +445,7 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
         and len(counts) > ENOUGH_ROWS
         and (PERSON_NAMES.search(name) or address or _alike(counts))
     ):
-        yield Note("repeated texts", name, sentence, len(counts), repr(example))
+        yield Note("repeated texts", name, message, len(counts), repr(example))
 
 
 def hardly_repeats(counts: Counter[str]) -> bool:
@@ -551,30 +551,30 @@ class KnownLevels:
         return _are_plain_numbers(self._texts)
 
     @cached_property
-    def _places(self) -> dict[object, int]:
+    def _positions(self) -> dict[object, int]:
         """Place of each level, as it is and as other cells write it."""
-        places: dict[object, int] = {level: place for place, level in enumerate(self.levels)}
+        positions: dict[object, int] = {level: i for i, level in enumerate(self.levels)}
         for text in self._texts:
-            places.setdefault(_key(text, self._whole), places[text])
-        return places
+            positions.setdefault(_key(text, self._whole), positions[text])
+        return positions
 
-    def place(self, cell: object) -> int | None:
+    def position(self, cell: object) -> int | None:
         """Which level a text, a number or a boolean is; None where it is none.
 
         A level that is a number has no spelling of its own: "007" is the level 7, but not "7".
 
-        >>> KnownLevels((0, 1)).place("1.0"), KnownLevels(("0.0", "1.0")).place(1)
+        >>> KnownLevels((0, 1)).position("1.0"), KnownLevels(("0.0", "1.0")).position(1)
         (1, 1)
-        >>> KnownLevels((False, True)).place("TRUE"), KnownLevels(("7", "8")).place("007")
+        >>> KnownLevels((False, True)).position("TRUE"), KnownLevels(("7", "8")).position("007")
         (1, None)
         """
-        ways = self._as_text(cell) if self._texts else self._as_value(cell)
-        return next((self._places[way] for way in ways if way in self._places), None)
+        forms = self._as_text(cell) if self._texts else self._as_value(cell)
+        return next((self._positions[form] for form in forms if form in self._positions), None)
 
     def name(self, cell: object) -> str:
         """A cell as its level is called; as it is where it is no level."""
-        place = self.place(cell)
-        return str(cell if place is None else self.levels[place])
+        position = self.position(cell)
+        return str(cell if position is None else self.levels[position])
 
     def _as_text(self, cell: object) -> tuple[object, ...]:
         """Names of a cell among levels of text, the most literal first."""
@@ -594,5 +594,5 @@ class KnownLevels:
             )
         if (whole := _WHOLE.fullmatch(cell)) and len(cell) < _MOST_DIGITS:
             return (int(whole[1]),)
-        possible = tuple(self._places.keys() & possible_numbers(cell))
+        possible = tuple(self._positions.keys() & possible_numbers(cell))
         return possible if len(possible) == 1 else ()

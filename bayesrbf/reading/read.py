@@ -114,10 +114,10 @@ def read_columns(
         **dict.fromkeys([target, options.id, options.group, options.centre], Category()),
         **dict.fromkeys([options.time, options.score], Real()),
     }
-    own = (column for column in raw.columns if column.order and column.name not in named)
-    said: dict[str, Kind] = {column.name: in_order(column.order) for column in own}
-    said |= _said(options, kinds)
-    named.update(said)
+    ordered = (column for column in raw.columns if column.order and column.name not in named)
+    requested: dict[str, Kind] = {column.name: in_order(column.order) for column in ordered}
+    requested |= _requested_kinds(options, kinds)
+    named.update(requested)
     read = {}
     for raw_column in raw.columns:
         if raw_column.name in options.ignore and raw_column.name not in options.by:
@@ -128,7 +128,7 @@ def read_columns(
             continue
         kind = named.get(raw_column.name, Category() if raw_column.has_levels else None)
         nothing = Missing(frozenset())
-        plain = TextColumn(raw_column.name, raw_column.cells, raw.lines, nothing, raw.place, kind)
+        plain = TextColumn(raw_column.name, raw_column.cells, raw.lines, nothing, raw.source, kind)
         words = raw.marked or (
             raw_column.is_text and not plain.has_levels and _marked(raw_column, plain.is_number)
         )
@@ -142,7 +142,7 @@ def read_columns(
         like = resembled(column.present[0]) if asks and column.present else None
         unnamed = lenient and kind is None and like is not None
         kind = kind if like is None else like()
-        told = replace(
+        configured = replace(
             column,
             kind=kind,
             day_first=options.day_first,
@@ -152,14 +152,14 @@ def read_columns(
             points_open=raw.separator not in ("", ",") and kinds is None,
             below=options.below,
         )
-        result = read_column(told)
+        result = read_column(configured)
         if lenient and result.among:
-            result = _numbers_alone(told, result.among)
+            result = _numbers_alone(configured, result.among)
         if unnamed:
             topics = dict.fromkeys(("grows", "read as"), "unnamed")
             notes = (replace(n, topic=topics.get(n.topic, n.topic)) for n in result.notes)
             result = replace(result, notes=tuple(notes))
-        known = kind if unnamed else said.get(raw_column.name)
+        known = kind if unnamed else requested.get(raw_column.name)
         read[raw_column.name] = replace(result, values=result.values[above:], kind=known)
         if raw_column.is_text and raw_column.name not in named:
             read[raw_column.name] = _numbers_as_text(column, read[raw_column.name])
@@ -199,9 +199,9 @@ def in_one_name(read: ReadColumn, name: str) -> ReadColumn:
 def _marked(column: RawColumn, is_number: bool) -> bool:
     """Whether words of a column that has nulls may mean missing: if all else is numbers."""
     distinct = set(column.cells)
-    others = distinct.difference(MISSING_MARKERS)
+    values = distinct.difference(MISSING_MARKERS)
     return is_number or (
-        len(others) < len(distinct - {""}) and bool(others) and all(map(possible_numbers, others))
+        len(values) < len(distinct - {""}) and bool(values) and all(map(possible_numbers, values))
     )
 
 
@@ -214,7 +214,7 @@ def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
     return replace(read, notes=(*read.notes, note))
 
 
-def _said(options: TableOptions, kinds: KindsOf | None) -> dict[str, Kind]:
+def _requested_kinds(options: TableOptions, kinds: KindsOf | None) -> dict[str, Kind]:
     """Kinds of columns as options, or a model, say."""
     from bayesrbf.table.kinds import kind_named
 
@@ -346,8 +346,8 @@ def read_blocks(
     if second is None:
         yield _read(first, path.name, None, options, kinds=kinds)
         return
-    said = _said(options, kinds).items()
-    examples = Written([name for name, kind in said if not kind.has_levels])
+    requested = _requested_kinds(options, kinds).items()
+    examples = Written([name for name, kind in requested if not kind.has_levels])
     for block in chain((first, second), blocks):
         examples.look(block)
     for block in raw_blocks(path, size):
@@ -392,7 +392,7 @@ def _read(
     for read in columns.values():
         form = f"numbers as 1234{mark}5"
         if read.kind and read.kind.of_texts:
-            form = f"{read.kind.what} as {read.kind.example}"
+            form = f"{read.kind.cell_description} as {read.kind.example}"
         if read.problem:
             problems.append(read.sentence(f"Write {form}, or leave it empty." if new_rows else ""))
     problems += _no_cells(columns)
@@ -468,12 +468,12 @@ def _misnamed(
         if column not in header:
             yield no_column(column, header, name)
             continue
-        parts = [part for part, names in uses.items() if column in names]
-        told = {*parts}
-        if "by" in told and not told & {"target", "score"}:
-            told -= {"by", "ignore"}
-        if len(told) > 1 and told not in TOGETHER:
-            words = " and ".join(f"--{part}" for part in parts)
+        roles = [role for role, names in uses.items() if column in names]
+        distinct_roles = {*roles}
+        if "by" in distinct_roles and not distinct_roles & {"target", "score"}:
+            distinct_roles -= {"by", "ignore"}
+        if len(distinct_roles) > 1 and distinct_roles not in TOGETHER:
+            words = " and ".join(f"--{role}" for role in roles)
             yield f"Column {column!r} cannot be what {words} say together; choose one."
     mark, point = options.thousands, options.decimal
     if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in "+-%"):
@@ -505,9 +505,9 @@ def _assembled(
         notes = [note for note in notes if note.topic != "points"]
     kinds = {name: _kind_of(read.values, read.kind) for name, read in columns.items()}
     words = {name: kind.word for name, kind in kinds.items()}
-    parts = {target: "target", options.id: "id", options.group: "group", options.time: "time"}
-    parts |= {options.centre: "centre", options.score: "score"}
-    roles: dict[Any, str] = {**words, **dict.fromkeys(options.ignore, "ignored"), **parts}
+    roles: dict[Any, str] = {**words, **dict.fromkeys(options.ignore, "ignored")}
+    roles |= {target: "target", options.id: "id", options.group: "group", options.time: "time"}
+    roles |= {options.centre: "centre", options.score: "score"}
 
     def cells(values: Values) -> Any:
         return values if _is_real(values) else pd.array(values, dtype=text_dtype())
@@ -550,15 +550,15 @@ def _decided(
     return replace(options, day_first=options.day_first or first)
 
 
-def _kind_of(values: Values, said: Kind | None) -> Kind:
+def _kind_of(values: Values, requested: Kind | None) -> Kind:
     """What a column is, with the levels that it has."""
     from bayesrbf.table.kinds import Category, Real, recognised, sorted_levels
 
     present = (
         [] if isinstance(values, np.ndarray) else [cell for cell in values if cell is not None]
     )
-    if said is not None and (said.has_levels or _is_real(values)):
-        return said.learned(present) if present else said
+    if requested is not None and (requested.has_levels or _is_real(values)):
+        return requested.learned(present) if present else requested
     if not present:
         return Real() if _is_real(values) else Category()
     return recognised(sorted_levels(present))
@@ -594,7 +594,7 @@ def _doubts(
 ) -> list[Note]:
     """Notes on doubtful columns of the model and on its labels, but what the user has decided."""
     notes = notice({name: read.measured for name, read in columns.items()}, model, target)
-    return [one for one in notes if one.topic not in NAMING or columns[one.column].kind is None]
+    return [note for note in notes if note.topic not in NAMING or columns[note.column].kind is None]
 
 
 def text_dtype() -> Any:
@@ -610,8 +610,8 @@ def _taken(header: Sequence[str], roles: Mapping[Any, str], notes: Sequence[Note
 
     rows = []
     for name in header:
-        own = [note for note in notes if note.column == name] or [Note("", name)]
-        rows += [(name, roles[name], f"{n.topic} {n.value}".strip(), n.count) for n in own]
+        column_notes = [note for note in notes if note.column == name] or [Note("", name)]
+        rows += [(name, roles[name], f"{n.topic} {n.value}".strip(), n.count) for n in column_notes]
     return pd.DataFrame(rows, columns=["column", "kind", "note", "count"])
 
 

@@ -115,7 +115,7 @@ class Columns:
         """The columns whose levels stand in other orders; a copy has that of its original."""
         kinds = list(self.kinds)
         for position, order in zip(self.code_of, orders, strict=True):
-            kinds[position] = kinds[position].in_places(order.tolist())
+            kinds[position] = kinds[position].reordered(order.tolist())
         for copy in self.copies:
             kinds[copy.position] = kinds[copy.original]
         return replace(self, kinds=tuple(kinds))
@@ -162,8 +162,8 @@ class Columns:
             for feature, values in enumerate(self.atoms)
             if values
         )
-        own = (Code(i, self.names[i], self.kinds[i].levels) for i in self.code_of)
-        return (*own, *masks, *atoms)
+        of_levels = (Code(i, self.names[i], self.kinds[i].levels) for i in self.code_of)
+        return (*of_levels, *masks, *atoms)
 
     @cached_property
     def masks(self) -> Bool[np.ndarray, " code"]:
@@ -174,7 +174,7 @@ class Columns:
     def code_of(self) -> dict[int, int]:
         """Positions of the columns whose levels are codes, and where their code stands."""
         coded = (i for i, kind in enumerate(self.kinds) if kind.has_levels and not kind.n_reals)
-        return {i: place for place, i in enumerate(i for i in coded if i not in self.left_out)}
+        return {i: index for index, i in enumerate(i for i in coded if i not in self.left_out)}
 
     @cached_property
     def real_positions(self) -> tuple[int, ...]:
@@ -231,7 +231,7 @@ class Columns:
     def atomic(self) -> dict[int, int]:
         """Real features with atoms, and where among all the codes the atom of a cell stands."""
         features = (code.feature for code in self.codes)
-        return {at: place for place, at in enumerate(features) if at is not None}
+        return {at: index for index, at in enumerate(features) if at is not None}
 
     @cached_property
     def column_of(self) -> Int[np.ndarray, " cell"]:
@@ -261,7 +261,7 @@ class Columns:
     def _mapped(
         self,
         cells: Float[np.ndarray, "*row feature"],
-        way: Callable[[Kind, Float[np.ndarray, " cell"]], Float[np.ndarray, " cell"]],
+        transform: Callable[[Kind, Float[np.ndarray, " cell"]], Float[np.ndarray, " cell"]],
     ) -> Float[np.ndarray, "*row feature"]:
         """Cells of columns with one real, sent one way; the array itself where none changes."""
         mapped = cells
@@ -269,7 +269,7 @@ class Columns:
             if len(features) == 1 and not kind.is_plain:
                 mapped = cells.copy() if mapped is cells else mapped
                 column = cells[..., features[0]]
-                mapped[..., features[0]] = way(kind, column.reshape(-1)).reshape(column.shape)
+                mapped[..., features[0]] = transform(kind, column.reshape(-1)).reshape(column.shape)
         return mapped
 
     def table(self) -> pd.DataFrame:
@@ -345,11 +345,11 @@ def learn_columns(
     cells = read_cells(X)
     missing = [missing_cells(column) for column in cells.columns]
     chosen = _chosen(categorical_features, cells)
-    said = _said(column_kinds, cells)
-    cells = cells.in_numbers(said)
+    requested = _requested_kinds(column_kinds, cells)
+    cells = cells.in_numbers(requested)
     columns = Columns(
         names=cells.names,
-        kinds=tuple(_kind_of(cells, place, chosen, said) for place in range(len(missing))),
+        kinds=tuple(_kind_of(cells, i, chosen, requested) for i in range(len(missing))),
         has_names=cells.has_names,
         missing=tuple(int(mask.sum()) for mask in missing),
         numbered=cells.numbered,
@@ -385,19 +385,19 @@ def _told_apart(cells: Cells, columns: Columns) -> Columns:
 
 
 def _kind_of(
-    cells: Cells, position: int, chosen: np.ndarray | None, said: Mapping[int, Kind]
+    cells: Cells, position: int, chosen: np.ndarray | None, requested: Mapping[int, Kind]
 ) -> Kind:
     """What a column is: as it was said, or as its cells are."""
     missing = missing_cells(cells.columns[position])
     if missing.all():
         return Empty()
-    kind, own = said.get(position), cells.kinds[position]
+    kind, declared = requested.get(position), cells.kinds[position]
     if (
         kind is None
-        and own is not None
-        and (chosen is None or not (own.has_levels or chosen[position]))
+        and declared is not None
+        and (chosen is None or not (declared.has_levels or chosen[position]))
     ):
-        kind = own
+        kind = declared
     if kind is None and not _is_categorical(cells, position, chosen):
         return recognised(())
     present = cells.of_levels(position)[~missing].tolist()
@@ -414,7 +414,7 @@ def _kind_of(
     return kind
 
 
-def _said(requested: Any, cells: Cells) -> dict[int, Kind]:
+def _requested_kinds(requested: Any, cells: Cells) -> dict[int, Kind]:
     """Kinds that the user gave, by the position of their column."""
     if requested is None:
         return {}
@@ -505,11 +505,11 @@ UNKNOWN: Final = -2
 
 def level_codes(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
     """Position of each cell among the levels, -1 where missing, -2 where unknown."""
-    present, own = ~missing_cells(column), KnownLevels(levels)
+    present, known = ~missing_cells(column), KnownLevels(levels)
     cells = column[present].tolist()
-    places = {cell: own.place(cell) for cell in set(cells)}
+    code_of = {cell: known.position(cell) for cell in set(cells)}
     codes = np.full(len(column), MISSING, dtype=np.intp)
-    codes[present] = [UNKNOWN if (place := places[cell]) is None else place for cell in cells]
+    codes[present] = [UNKNOWN if (code := code_of[cell]) is None else code for cell in cells]
     return codes
 
 
@@ -562,12 +562,12 @@ def report_unknown(
 ) -> None:
     """One warning, or an error, that names columns and unseen categories."""
     unknown_levels = []
-    for position, places in numbers.items():
-        unknown = set(cells.of_levels(position)[places == UNKNOWN].tolist())
+    for position, codes in numbers.items():
+        unknown = set(cells.of_levels(position)[codes == UNKNOWN].tolist())
         if columns.kinds[position].has_levels and unknown:
             levels = columns.kinds[position].levels
-            told = (f"{level!r}{meant(level, levels)}" for level in sorted(unknown, key=repr)[:5])
-            values = ", ".join(told)
+            unseen = (f"{level!r}{meant(level, levels)}" for level in sorted(unknown, key=repr)[:5])
+            values = ", ".join(unseen)
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
             unknown_levels.append(f"{columns.names[position]!r}: {values}{more}")
     if not unknown_levels:
@@ -584,7 +584,7 @@ def meant(level: object, levels: Iterable[object]) -> str:
     >>> meant("quik", ["Slow", "Quick"]), meant("new", ["Slow", "Quick"])
     (", did you mean 'Quick'?", '')
     """
-    known = {str(one).casefold()[:LONGEST]: one for one in levels}
+    known = {str(known_level).casefold()[:LONGEST]: known_level for known_level in levels}
     near = difflib.get_close_matches(str(level).casefold()[:LONGEST], known, n=1, cutoff=CLOSE)
     return f", did you mean {known[near[0]]!r}?" if near else ""
 
@@ -602,7 +602,7 @@ def level_values(codes: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
 # Learns the columns of a table, and sums over its rows, block by block.
 
 
-def joined_columns(one: Columns, other: Columns) -> Columns:
+def joined_columns(first: Columns, second: Columns) -> Columns:
     """The columns of the rows of two blocks, without masks and atoms.
 
     A column that is empty in one block is what it is in the other. ValueError if the blocks have
@@ -612,27 +612,28 @@ def joined_columns(one: Columns, other: Columns) -> Columns:
     >>> joined_columns(learn_columns([[1.5, "b"]]), learn_columns([[None, "a"]])).kinds
     (Real(), Category(levels=('a', 'b')))
     """
-    if one.names != other.names:
+    if first.names != second.names:
         raise ValueError(
             "All blocks of X must have the same columns in the same order; received "
-            f"{', '.join(map(repr, one.names[:20]))} and {', '.join(map(repr, other.names[:20]))}."
+            f"{', '.join(map(repr, first.names[:20]))} and "
+            f"{', '.join(map(repr, second.names[:20]))}."
         )
     return replace(
-        one,
-        kinds=tuple(map(_joined, one.names, one.kinds, other.kinds)),
-        missing=tuple(map(sum, zip(one.missing, other.missing, strict=True))),
+        first,
+        kinds=tuple(map(_joined, first.names, first.kinds, second.kinds)),
+        missing=tuple(map(sum, zip(first.missing, second.missing, strict=True))),
     )
 
 
-def _joined(name: str, one: Kind, other: Kind) -> Kind:
+def _joined(name: str, first: Kind, second: Kind) -> Kind:
     """Kind of a column in both blocks."""
-    if one == Empty() or other == Empty():
-        return other if one == Empty() else one
-    joined = one.joined(other)
+    if first == Empty() or second == Empty():
+        return second if first == Empty() else first
+    joined = first.joined(second)
     if joined is None:
         raise TypeError(
             f"Column {name!r} holds other kinds of cells in some blocks of X than in others "
-            f"({one.word} and {other.word}); make every cell text to read the column as "
+            f"({first.word} and {second.word}); make every cell text to read the column as "
             "categories, or every cell a number (NaN where missing)."
         )
     return joined
@@ -673,7 +674,7 @@ class RowSums:
     @property
     def units(self) -> Standardisation:
         """Location and scale of the real columns, as of the whole table."""
-        pairs = [unit_of(moments, place) for place, moments in enumerate(self.reals)]
+        pairs = [unit_of(moments, position) for position, moments in enumerate(self.reals)]
         location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
         return Standardisation(location, scale)
 

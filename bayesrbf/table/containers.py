@@ -236,12 +236,12 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
     names = unnamed if numbered else tuple(map(str, titles))
     series: list[Any] = list(frame.iter_columns())
     dtypes = [s.dtype for s in series]  # asked once: each takes as long as a column to read
-    read = [_read_series(*one) for one in zip(series, dtypes, names, strict=True)]
+    read = list(map(_read_series, series, dtypes, names))
     declared = tuple(isinstance(dtype, nw.Categorical | nw.Enum) for dtype in dtypes)
     columns, long = zip(*read, strict=True)
     kinds = tuple(
-        in_order(categories_of(s)) if one and is_ordered(s) else of_dtype(dtype)
-        for s, dtype, one in zip(series, dtypes, declared, strict=True)
+        in_order(categories_of(s)) if is_declared and is_ordered(s) else of_dtype(dtype)
+        for s, dtype, is_declared in zip(series, dtypes, declared, strict=True)
     )
     return Cells(names, not numbered, columns, declared, kinds, long, numbered)
 

@@ -59,8 +59,8 @@ def find_atoms(
     ((), (0.0,))
     """
     present = ~np.isnan(cells)
-    values, places = np.unique(cells[present] + 0.0, return_inverse=True)  # -0.0 is 0.0
-    counts = np.bincount(places, weights[present], minlength=values.size)
+    values, indices = np.unique(cells[present] + 0.0, return_inverse=True)  # -0.0 is 0.0
+    counts = np.bincount(indices, weights[present], minlength=values.size)
     beside = np.pad(counts, 1)
     neighbours = np.maximum(beside[:-2], beside[2:])
     often = (
@@ -195,14 +195,14 @@ def _check_columns(cells: Cells, columns: Columns) -> None:
             f"X has {len(cells.columns)} features, but Columns is expecting "
             f"{len(columns.names)} features as input."
         )
-    given, expected = _titles(cells), _titles(columns)
-    if not given or not expected or given == expected:
+    received, expected = _titles(cells), _titles(columns)
+    if not received or not expected or received == expected:
         return
-    numbers = all(map(str.isdigit, given + expected))
+    numbers = all(map(str.isdigit, received + expected))
     if (cells.numbered or columns.numbered) and not numbers:
         return  # one of them has no names
-    unseen = sorted(set(given) - set(expected))
-    absent = sorted(set(expected) - set(given))
+    unseen = sorted(set(received) - set(expected))
+    absent = sorted(set(expected) - set(received))
     detail = (
         "" if not unseen else f"Feature names unseen at fit time: {', '.join(unseen[:5])}.\n"
     ) + (
@@ -232,11 +232,11 @@ def _note_others(cells: Cells, columns: Columns, constant: Constant) -> None:
     """Warn where a column that had one cell in all rows of the fit has another."""
     position, kind = constant.position, columns.kinds[constant.position]
     numbers = numbers_of(cells, position, kind)
-    others = int((~np.isnan(numbers) & (numbers != constant.number)).sum())
-    if others:
+    n_different = int((~np.isnan(numbers) & (numbers != constant.number)).sum())
+    if n_different:
         warnings.warn(
             f"Column {columns.names[position]!r} had the same cell in all rows of the fit, so no "
-            f"model knows of it; it has another in {others} rows, which changes nothing.",
+            f"model knows of it; it has another in {n_different} rows, which changes nothing.",
             UserWarning,
             stacklevel=3,
         )
@@ -339,10 +339,10 @@ def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any], empty: tuple[int
     backend = like.implementation
     series = {}
     for position, (name, column) in enumerate(zip(like.columns, cells, strict=True)):
-        own = like[:, position]
+        original = like[:, position]
         # A column without a cell stays as it came: levels that are declared are kept.
-        kept = position in empty and len(column) == len(like)
-        series[str(name)] = own if kept else _in_dtype(column, own)
+        unchanged = position in empty and len(column) == len(like)
+        series[str(name)] = original if unchanged else _in_dtype(column, original)
     # No backend=: with one, from_dict drops the dtypes of the series.
     native = nw.from_dict(series).to_native()
     if backend.is_pandas():
@@ -362,8 +362,8 @@ def _in_dtype(column: np.ndarray, like: nw.Series[Any]) -> nw.Series[Any]:
         if UNKNOWN not in codes:
             same = type(native.array).from_codes(codes, dtype=native.dtype)
             return nw.new_series(name, same, backend=backend)
-    if own := of_dtype(dtype):
-        return own.as_series(column, like)
+    if dtype_kind := of_dtype(dtype):
+        return dtype_kind.as_series(column, like)
     kind: Any = nw.Float64() if column.dtype == np.float64 else None
     if pandas and holes and any(type(cell) is int for cell in cells):
         kind = nw.Object()  # pandas would make floats of them
@@ -633,11 +633,11 @@ def canonical_positions(rows: Observations, columns: Columns) -> Int[np.ndarray,
     """Places in the table of its columns in the canonical order of some rows."""
     order = canonical_order(rows)
     # Masks and atoms go with their columns.
-    own = order.categories[order.categories < len(columns.levels)]
-    pairs = ((columns.real_positions, order.features), ([*columns.code_of], own))
-    places = np.concatenate([np.array(positions, int)[places] for positions, places in pairs])
-    _, first = np.unique(places, return_index=True)  # a column may have several features
-    return places[np.sort(first)]
+    level_columns = order.categories[order.categories < len(columns.levels)]
+    pairs = ((columns.real_positions, order.features), ([*columns.code_of], level_columns))
+    positions = np.concatenate([np.array(columns, int)[order] for columns, order in pairs])
+    _, first = np.unique(positions, return_index=True)  # a column may have several features
+    return positions[np.sort(first)]
 
 
 def hide(
@@ -671,7 +671,7 @@ def hide(
 
 def replaced(
     rows: Observations,
-    others: Observations,
+    source: Observations,
     taken: Bool[np.ndarray, "obs column"],
     columns: Columns,
     *,
@@ -689,8 +689,8 @@ def replaced(
     reals, codes = columns.taken(taken, masks)
     return replace(
         rows,
-        real=np.where(reals, others.real, rows.real),
-        codes=np.where(codes, others.codes, rows.codes),
+        real=np.where(reals, source.real, rows.real),
+        codes=np.where(codes, source.codes, rows.codes),
         missing=missing_indicators(rows, columns),
     )
 
@@ -711,6 +711,6 @@ def with_column(
         codes[:, columns.code_of[position]] = cells
     else:
         real[:, columns.features[position]] = columns.kinds[position].encode(cells)
-    others = at_their_atoms(replace(rows, real=real, codes=codes), columns)
+    source = at_their_atoms(replace(rows, real=real, codes=codes), columns)
     taken = np.tile(np.arange(len(columns.names)) == position, (rows.n_obs, 1))
-    return replaced(rows, others, taken, columns)
+    return replaced(rows, source, taken, columns)

@@ -2,7 +2,7 @@
 
 A kind is a class. Its cells are numbers, or levels, of which a number is the place. What it writes:
 
-* ``word``, by which people ask for it, and in ``what`` and ``is_cell`` which cells it takes;
+* ``word``, by which people ask for it; ``cell_description`` and ``is_cell``: which cells it takes;
 * ``encode`` and ``decode``: numbers to the reals of the model, and back. ``n_reals`` is 0 where the
   model has the place of a level as a code;
 * ``recognises``, if a column may have this kind though nobody says so;
@@ -44,14 +44,14 @@ class Texts:
     day_first: bool = False  # Whether the day was found to stand before the month.
 
     @classmethod
-    def of(cls, texts: Iterable[str], number: Callable[[str], float], what: str) -> Self:
+    def of(cls, texts: Iterable[str], number: Callable[[str], float], description: str) -> Self:
         """Read texts one by one."""
         numbers = {}
         for text in texts:
             try:
                 numbers[text] = number(text)
             except ValueError:
-                return cls({}, f"is not {what}", text)
+                return cls({}, f"is not {description}", text)
         return cls(numbers)
 
 
@@ -60,7 +60,7 @@ class Kind(ABC):
 
     word: ClassVar[str]
     """What people call it, and by which they ask for it."""
-    what: ClassVar[str] = "a number"
+    cell_description: ClassVar[str] = "a number"
     """What its cells are, for errors."""
     n_reals: ClassVar[int] = 1
     """Real features of the column; 0: its levels are codes, or it has no cell."""
@@ -122,7 +122,7 @@ class Kind(ABC):
 
     def read(self, texts: Iterable[str], day_first: bool = False) -> Texts:
         """The numbers of the distinct texts of a column."""
-        return Texts.of(texts, self.number, self.what)
+        return Texts.of(texts, self.number, self.cell_description)
 
     def texts(self, numbers: Numbers) -> Shaped[np.ndarray, " obs"]:
         """Numbers as the texts that stand for them, None where missing."""
@@ -142,7 +142,7 @@ class Kind(ABC):
         """The kind with what it learns from the levels in the cells."""
         return self
 
-    def in_places(self, places: Iterable[int]) -> Kind:
+    def reordered(self, order: Iterable[int]) -> Kind:
         """The kind whose levels, where they have no order, stand at other places."""
         return self
 
@@ -161,7 +161,7 @@ class Kind(ABC):
             return ""
         return (
             f"Column {name!r} holds {numbers[odd][0]:g}, but its kind is {self.word!r}, whose "
-            f"cells are each {self.what}; correct the cell, or mark it as missing."
+            f"cells are each {self.cell_description}; correct the cell, or mark it as missing."
         )
 
     @abstractmethod
@@ -264,7 +264,7 @@ class Category(Kind):
     levels: tuple[Any, ...] = ()
 
     word = "categorical"
-    what = "a level"
+    cell_description = "a level"
     n_reals = 0
     has_levels = True
     is_ordered = False
@@ -284,8 +284,8 @@ class Category(Kind):
         return replace(self, levels=sorted_levels(levels))
 
     @override
-    def in_places(self, places: Iterable[int]) -> Category:
-        return replace(self, levels=tuple(self.levels[place] for place in places))
+    def reordered(self, order: Iterable[int]) -> Category:
+        return replace(self, levels=tuple(self.levels[position] for position in order))
 
     @override
     def joined(self, other: Kind) -> Kind | None:
@@ -312,7 +312,7 @@ class YesNo(Category):
     """A category of two levels that say yes and no."""
 
     word = "yes or no"
-    what = "yes or no"
+    cell_description = "yes or no"
 
     _PAIRS: ClassVar = ({"no", "yes"}, {"false", "true"}, {"n", "y"}, {"0", "1"})
 
@@ -346,7 +346,7 @@ class Count(Kind):
     """A whole number from 0, whose root of count + 3/8 has about the same spread everywhere."""
 
     word = "count"
-    what = "a whole number of at least 0"
+    cell_description = "a whole number of at least 0"
 
     @override
     def is_cell(self, numbers: Numbers) -> Bool[np.ndarray, " obs"]:
@@ -372,7 +372,7 @@ class Ordered(Kind):
     """From the lowest; empty: numbers are in their order, texts in that of the numbers in them."""
 
     word = "ordered"
-    what = "a level of the order"
+    cell_description = "a level of the order"
     has_levels = True
 
     @classmethod
@@ -424,8 +424,8 @@ def _natural(level: Any) -> tuple[Any, ...]:
     """A key by which stage 2 comes before stage 10."""
     if not isinstance(level, str):
         return (level,)
-    parts = re.split(r"(\d+)", level.casefold())
-    return (*(int(part) if place % 2 else part for place, part in enumerate(parts)), level)
+    pieces = re.split(r"(\d+)", level.casefold())
+    return (*(int(piece) if i % 2 else piece for i, piece in enumerate(pieces)), level)
 
 
 @stored

@@ -120,8 +120,8 @@ def _coloured(rows: Observations) -> _Colouring:
 def canonical_sort(rows: Observations) -> Int[np.ndarray, " row"]:
     """Place in the given table of every row of the canonical table; the rows are distinct."""
     order = canonical_order(rows)
-    codes = [rows.codes[:, place] for place in order.categories]  # views: rows are not copied
-    reals = [rows.real[:, place] for place in order.features]
+    codes = [rows.codes[:, position] for position in order.categories]  # views: rows are not copied
+    reals = [rows.real[:, position] for position in order.features]
     return sorted_by([order.labels(rows.labels), *codes, *reals])
 
 
@@ -209,8 +209,8 @@ class _Cells:
     def of(cls, rows: Observations) -> _Cells:
         """Ranks and numbers of the cells of a table."""
         ranks = np.empty(rows.real.shape[::-1], np.uint32)
-        for place, column in enumerate(rows.real.T):
-            ranks[place] = _cell_ranks(column)
+        for position, column in enumerate(rows.real.T):
+            ranks[position] = _cell_ranks(column)
         sizes = rows.codes.max(axis=0, initial=-1) + 1
         first = np.cumsum(sizes) - sizes + 1
         levels = np.where(rows.codes < 0, 0, rows.codes + first).T
@@ -242,8 +242,8 @@ class _Cells:
             return None
         columns = _mix(np.arange(colouring.columns.size, dtype=np.uint64))
         levels = _mix(np.arange(self.n_levels, dtype=np.uint64))
-        by_row = self._sums(_places, levels)
-        by_cells = self._sums(lambda part: self._over_columns(part, columns, levels), levels)
+        by_row = self._sums(_row_colours, levels)
+        by_cells = self._sums(lambda block: self._over_columns(block, columns, levels), levels)
         for name, contents in (
             ("columns", by_row.columns),
             ("levels", self._elsewhere(columns, levels)),
@@ -258,9 +258,9 @@ class _Cells:
         """One round: rows from columns, levels and classes, then these from rows."""
         of_labels = np.append(np.uint64(0), colouring.classes)
 
-        def rows(part: slice) -> Colours:
-            cells = self._over_columns(part, colouring.columns, colouring.levels)
-            return _mix(cells, of_labels[self.labels[part]])
+        def rows(block: slice) -> Colours:
+            cells = self._over_columns(block, colouring.columns, colouring.levels)
+            return _mix(cells, of_labels[self.labels[block]])
 
         sums = self._sums(rows, colouring.levels)
         columns = _mix(sums.columns, colouring.columns)
@@ -274,35 +274,35 @@ class _Cells:
     def _elsewhere(self, columns: Colours, levels: Colours) -> Colours:
         """For every level, the cells of its rows in all other columns."""
         n, of_levels = len(self.ranks), np.zeros(self.n_levels, np.uint64)
-        for part in self._blocks():
-            reals = _mix(self.ranks[:, part], columns[:n, None]).sum(axis=0)
-            codes = self.levels[:, part]
+        for block in self._blocks():
+            reals = _mix(self.ranks[:, block], columns[:n, None]).sum(axis=0)
+            codes = self.levels[:, block]
             cells = _mix(levels[codes], columns[n:, None])
-            rest = _mix(reals + cells.sum(axis=0) - cells, self.weights[part])
+            rest = _mix(reals + cells.sum(axis=0) - cells, self.weights[block])
             for column, rows in zip(codes, rest, strict=True):
-                np.add.at(of_levels, column, _mix(rows, self.labels[part].astype(np.uint64)))
+                np.add.at(of_levels, column, _mix(rows, self.labels[block].astype(np.uint64)))
         return of_levels
 
-    def _over_columns(self, part: slice, columns: Colours, levels: Colours) -> Colours:
+    def _over_columns(self, block: slice, columns: Colours, levels: Colours) -> Colours:
         """Weight and cells of every row of a block, mixed with the colours of the columns."""
         n = len(self.ranks)
-        reals = _mix(self.ranks[:, part], columns[:n, None]).sum(axis=0)
-        codes = _mix(levels[self.levels[:, part]], columns[n:, None]).sum(axis=0)
-        return _mix(reals + codes, self.weights[part])
+        reals = _mix(self.ranks[:, block], columns[:n, None]).sum(axis=0)
+        codes = _mix(levels[self.levels[:, block]], columns[n:, None]).sum(axis=0)
+        return _mix(reals + codes, self.weights[block])
 
     def _sums(self, colours_of: Callable[[slice], Colours], levels: Colours) -> _Colouring:
         """Sums over the rows of every column, level and class of the mixed colours of rows."""
         of_columns = np.zeros(len(self.ranks) + len(self.levels), np.uint64)
         of_levels = np.zeros(self.n_levels, np.uint64)
         of_classes = np.zeros(self.n_classes + 1, np.uint64)
-        for part in self._blocks():
-            rows, codes = colours_of(part), self.levels[:, part]
-            reals = _mix(self.ranks[:, part], rows).sum(axis=1)
+        for block in self._blocks():
+            rows, codes = colours_of(block), self.levels[:, block]
+            reals = _mix(self.ranks[:, block], rows).sum(axis=1)
             of_columns += np.append(reals, _mix(levels[codes], rows).sum(axis=1))
             mixed = _mix(rows)
             for column in codes:  # add.at of NumPy 2.5 does not broadcast
                 np.add.at(of_levels, column, mixed)
-            np.add.at(of_classes, self.labels[part], mixed)
+            np.add.at(of_classes, self.labels[block], mixed)
         return _Colouring(of_columns, of_levels, of_classes[1:])
 
     def _blocks(self) -> Iterator[slice]:
@@ -311,9 +311,9 @@ class _Cells:
         return in_blocks(self.labels.size, n_columns, cached=True)
 
 
-def _places(part: slice) -> Colours:
+def _row_colours(block: slice) -> Colours:
     """A colour for every row."""
-    return _mix(np.arange(part.start, part.stop, dtype=np.uint64))
+    return _mix(np.arange(block.start, block.stop, dtype=np.uint64))
 
 
 def _parted(colours: Colours, contents: Colours) -> Colours | None:
@@ -346,12 +346,12 @@ def _ranks(values: Float[np.ndarray, " row"]) -> UInt32[np.ndarray, " row"]:
 
 
 def _mix(
-    values: UInt[np.ndarray, "*shape"], others: UInt[np.ndarray, "*_"] | None = None
+    values: UInt[np.ndarray, "*shape"], keys: UInt[np.ndarray, "*_"] | None = None
 ) -> UInt64[np.ndarray, "*_shape"]:
     """Scatter 64 bits of one number, or of two, as in SplitMix64."""
     mixed = values.astype(np.uint64) + _GOLDEN
-    if others is not None:
-        mixed = mixed * _GOLDEN ^ others
+    if keys is not None:
+        mixed = mixed * _GOLDEN ^ keys
     for shift, factor in _ROUNDS:
         mixed = (mixed ^ (mixed >> shift)) * factor
     return mixed ^ (mixed >> _LAST)
@@ -390,7 +390,7 @@ def standardisation(
     >>> standardisation(np.array([[1.0, 5.0], [3.0, np.nan]]), np.ones(2))
     Standardisation(location=array([2., 5.]), scale=array([1., 1.]))
     """
-    pairs = [unit_of(column_moments(column, weights), place) for place, column in enumerate(real.T)]
+    pairs = [unit_of(column_moments(cells, weights), i) for i, cells in enumerate(real.T)]
     location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
     return Standardisation(location, scale)
 
@@ -426,13 +426,13 @@ class ColumnMoments:
         if not self.mass or not other.mass:
             return self if self.mass else other
         share, apart = other.mass / mass, other.mean - self.mean
-        parts = (
+        terms = (
             np.sqrt(1 - share) * self.spread,
             np.sqrt(share) * other.spread,
             np.sqrt(share * (1 - share)) * apart,
         )
         largest = max(self.largest, other.largest)
-        return ColumnMoments(mass, self.mean + share * apart, float(math.hypot(*parts)), largest)
+        return ColumnMoments(mass, self.mean + share * apart, float(math.hypot(*terms)), largest)
 
 
 def column_moments(
@@ -640,8 +640,8 @@ def with_units(
 def usual_weight(copies: Int[np.ndarray, " obs"], rows: Observations) -> float:
     """Median weight of the labelled rows, whose copies are added up."""
     labelled = np.flatnonzero(rows.labels >= 0)
-    _, place = np.unique(copies[labelled], return_inverse=True)
-    weights = np.bincount(place, rows.weights[labelled])
+    _, group = np.unique(copies[labelled], return_inverse=True)
+    weights = np.bincount(group, rows.weights[labelled])
     # One of the weights, so that whole ones stay whole where the usual row weighs one.
     return float(np.quantile(weights, 0.5, method="lower"))
 
@@ -661,17 +661,17 @@ def copies_of(rows: Observations) -> Int[np.ndarray, " obs"]:
         return numbers
     order = sorted_by(keys)
     first = differ(keys, order)
-    place = np.empty(rows.n_obs, dtype=np.intp)
-    place[order] = np.cumsum(first) - 1
-    several = np.bincount(place) > 1
+    group = np.empty(rows.n_obs, dtype=np.intp)
+    group[order] = np.cumsum(first) - 1
+    several = np.bincount(group) > 1
     if not several.any():
         return numbers
     if several.size == 1:  # columns without a second value tell nobody apart
         return numbers
     copies = _Columns.of(rows).copies(FACTOR)[order[first]]
     leader = np.full(several.size, rows.n_obs)
-    np.minimum.at(leader, place, numbers)
-    return np.where(copies[place], leader[place], numbers)
+    np.minimum.at(leader, group, numbers)
+    return np.where(copies[group], leader[group], numbers)
 
 
 def near_copies(rows: Observations) -> tuple[int, int]:
@@ -697,16 +697,16 @@ def near_copies(rows: Observations) -> tuple[int, int]:
     for j in np.argsort(near, kind="stable")[::-1][:LEFT_OUT]:
         if not near[j]:
             break
-        others = columns.without(int(j))
-        copies = others.copies(FAR_FACTOR)
-        group = np.unique(others.of_rows, return_inverse=True)[1]
+        rest = columns.without(int(j))
+        copies = rest.copies(FAR_FACTOR)
+        group = np.unique(rest.of_rows, return_inverse=True)[1]
         numbers = np.arange(rows.n_obs) if rows.units is None else rows.units.numbers
         units = np.unique(np.column_stack([group, numbers])[copies], axis=0)[:, 0]
         repeated = units.size - np.unique(units).size
         # Of a single other column a few values that many people have are no sign of copies.
-        if sum(one.stands_for for one in others.columns) == 1 and np.unique(units).size <= ATOMS:
+        if sum(other.stands_for for other in rest.columns) == 1 and np.unique(units).size <= ATOMS:
             continue
-        found = max(found, (repeated, columns.columns[j].position), key=lambda one: one[0])
+        found = max(found, (repeated, columns.columns[j].position), key=lambda pair: pair[0])
     return found
 
 
@@ -778,23 +778,23 @@ class _Columns:
             code = np.argsort(np.argsort(first))[code]  # numbered as they come
             known = ~np.isnan(column) if column.dtype.kind == "f" else column >= 0
             grid, near = _on_grid(column)
-            one, key = _Column(position, code, grid, known, near), code.tobytes()
+            entry, key = _Column(position, code, grid, known, near), code.tobytes()
             if key in by_codes:
                 same = by_codes[key]
-                grid, known = min(one.grid, same.grid), known | same.known
+                grid, known = min(entry.grid, same.grid), known | same.known
                 stands_for = same.stands_for + 1
-                one = replace(same, grid=grid, known=known, stands_for=stands_for)
-            by_codes[key] = one
+                entry = replace(same, grid=grid, known=known, stands_for=stands_for)
+            by_codes[key] = entry
         return cls(tuple(by_codes.values()))
 
-    def without(self, place: int) -> _Columns:
+    def without(self, index: int) -> _Columns:
         """The other columns."""
-        return _Columns((*self.columns[:place], *self.columns[place + 1 :]))
+        return _Columns((*self.columns[:index], *self.columns[index + 1 :]))
 
     @cached_property
     def words(self) -> list[Colours]:
         """A random word for every cell; without a column rows differ by its word."""
-        draw, codes = np.random.default_rng(0).integers, [one.code for one in self.columns]
+        draw, codes = np.random.default_rng(0).integers, [column.code for column in self.columns]
         return [draw(2**63, size=code.max() + 1, dtype=np.uint64)[code] for code in codes]
 
     @cached_property
@@ -807,16 +807,16 @@ class _Columns:
         """Rows with the cells of every row."""
         return _occurrences(self.of_rows)
 
-    def differing_in(self, place: int) -> Int[np.ndarray, " obs"]:
+    def differing_in(self, index: int) -> Int[np.ndarray, " obs"]:
         """Rows that differ from every row in one column alone."""
-        return _occurrences(self.of_rows - self.words[place]) - self.equal
+        return _occurrences(self.of_rows - self.words[index]) - self.equal
 
     def copies(self, factor: float) -> Bool[np.ndarray, " obs"]:
         """Whether a row equals another one, where equal pairs are beyond a multiple of chance."""
         from scipy.special import pdtrc  # a bad table is refused before it is imported
 
         expected = self._expected()
-        fine = np.any([one.known & (one.grid < FINE) for one in self.columns], axis=0)
+        fine = np.any([column.known & (column.grid < FINE) for column in self.columns], axis=0)
         rows = [*(expected <= bound for bound in BOUNDS), fine & (expected == 0)]
         for judged in rows:
             pairs, by_chance = (self.equal[judged] - 1).sum() / 2, expected[judged].sum() / 2
@@ -829,18 +829,18 @@ class _Columns:
         n_rows, single = self.equal.size, len(self.columns) == 1
         first = np.unique(self.of_rows, return_index=True)[1]
         expected = np.zeros(n_rows)
-        for place, column in enumerate(self.columns):
+        for index, column in enumerate(self.columns):
             # A full grid says nothing beside other columns: ids that are levels fill theirs, too.
             of_grid = column.grid if column.grid < 1 or single else 0.0
             repeats = max(float(np.mean(_occurrences(column.code[first]) > 1)), of_grid)
             having = _occurrences(column.code)
             # A cell that no different row has may be that of copies alone.
-            others = np.where(having > self.equal, having - 1, 0) / n_rows
+            frequency = np.where(having > self.equal, having - 1, 0) / n_rows
             alike = np.maximum.reduce(
-                [others, column.near / n_rows, repeats / first.size + 0 * others]
+                [frequency, column.near / n_rows, repeats / first.size + 0 * frequency]
             )
             odds = alike / np.maximum(1 - alike, 1 / n_rows)
-            np.maximum(expected, self.differing_in(place) * odds, out=expected)
+            np.maximum(expected, self.differing_in(index) * odds, out=expected)
         # Of a row without a cell nothing is known.
         known = np.any([column.known for column in self.columns], axis=0)
         return np.where(known, expected, np.inf)
@@ -848,8 +848,8 @@ class _Columns:
 
 def _occurrences(values: Shaped[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
     """How often every value occurs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray(counts[place])
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray(counts[inverse])
 
 
 def _on_grid(column: np.ndarray) -> tuple[float, Float[np.ndarray, " obs"]]:
@@ -868,8 +868,8 @@ def _on_grid(column: np.ndarray) -> tuple[float, Float[np.ndarray, " obs"]]:
     for step in 10.0 ** np.arange(3, -12, -1):
         if np.allclose(values / step, np.round(values / step), rtol=0, atol=1e-6):
             ends = np.array([-STEPS - 0.5, -0.5, 0.5, STEPS + 0.5])[:, None] * step + column
-            places = np.searchsorted(ordered, ends)
-            near = (places[1] - places[0] + places[3] - places[2]) / (2 * STEPS)
+            positions = np.searchsorted(ordered, ends)
+            near = (positions[1] - positions[0] + positions[3] - positions[2]) / (2 * STEPS)
             share = float(values.size / ((values[-1] - values[0]) / step + 1))
             return share, np.where(np.isnan(column), 0.0, near)
     return 0.0, near

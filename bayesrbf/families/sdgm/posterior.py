@@ -143,7 +143,7 @@ def to_logits(
 
 def places(designs: Designs) -> tuple[slice, ...]:
     """Slice of each component's weights in the vector of all."""
-    return tuple(coordinates.places([design.shape[1] for design in designs]))
+    return tuple(coordinates.consecutive_slices([design.shape[1] for design in designs]))
 
 
 def weight_gradient(
