@@ -45,7 +45,7 @@ def log_levels(parameters: MixtureParameters) -> Float[np.ndarray, "component le
 def split_levels(
     counts: np.ndarray, levels: tuple[int, ...]
 ) -> tuple[Float[np.ndarray, "component _"], ...]:
-    """Undo the side-by-side layout of :func:`one_hot`."""
+    """Columns of :func:`one_hot`'s layout, one array for each categorical column."""
     return tuple([counts[:, column] for column in _level_slices(levels)])
 
 
@@ -70,11 +70,11 @@ def draw_categories(
 
 
 FEW: Final = 8
-"""Up to so many entries are summed by slices: a reduction over a short last axis takes ten times
-as long."""
+"""Entries up to which an axis is summed by slices: NumPy's reduction over a short last axis takes
+ten times as long."""
 
 LEAST_LOG: Final = -700.0
-"""Bound of log probabilities, in nats, where their odds are taken: about where doubles end."""
+"""Bound of log probabilities, in nats, before log odds: exp(-700) is near the smallest double."""
 
 
 def component_log_weights(
@@ -88,7 +88,7 @@ def component_log_weights(
 def log_sum_exp(
     log_values: Float[np.ndarray, "*shape"], axis: int
 ) -> tuple[Float[np.ndarray, "*reduced"], Float[np.ndarray, "*shape"]]:
-    """Log of sums along an axis, and ``exp(log_values - log_sums)``, which sums to one along it.
+    """Log sums ``log sum exp x`` along an axis, and the softmax ``exp(x - log sum exp x)``.
 
     The log values are finite, or some of them minus infinity.
     """
@@ -117,13 +117,13 @@ def keeping(
     before: Float[np.ndarray, "*rows label"],
     offsets: Float[np.ndarray, " label"] | None,
 ) -> Float[np.ndarray, "*rows label"]:
-    """Log probabilities, of which those of some classes are what they were ``before``.
+    """Log probabilities with the log odds of fixed classes as in ``before``, shifted by offsets.
 
-    The others, whose entry in ``offsets`` is NaN, share what these leave, as they do in ``log_p``.
-    What was before is known up to a constant a row, and the entries are added to it.
+    A class is fixed where its offset, which is added to ``before``, is not NaN. Free classes share
+    the remaining probability in the proportions of ``log_p``. None fixes no class.
 
-    >>> kept = np.array([np.nan, np.nan, 0.0])
-    >>> np.exp(keeping(np.log([0.9, 0.05, 0.05]), np.log([0.2, 0.3, 0.5]), kept)).round(3)
+    >>> offsets = np.array([np.nan, np.nan, 0.0])
+    >>> np.exp(keeping(np.log([0.9, 0.05, 0.05]), np.log([0.2, 0.3, 0.5]), offsets)).round(3)
     array([0.474, 0.026, 0.5  ])
     """
     if offsets is None:
@@ -138,7 +138,7 @@ def keeping(
 def log_odds(
     probabilities: Float[np.ndarray, "*rows label"], least: float
 ) -> Float[np.ndarray, "*rows label"]:
-    """Log odds of every class against all others; probabilities are held ``least`` from 0 and 1.
+    """Log odds of each class against all others, from probabilities in [``least``, 1 - ``least``].
 
     >>> log_odds(np.array([0.5, 0.9, 1.0]), 1e-4).round(2)
     array([0.  , 2.2 , 9.21])
@@ -149,7 +149,7 @@ def log_odds(
 def to_log_odds(
     log_probabilities: Float[np.ndarray, "*rows label"],
 ) -> Float[np.ndarray, "*rows label"]:
-    """Log odds of every class against all others, ``log p_c - log sum_b p_b``; both bounded.
+    """Log odds ``log p_c - log sum_b p_b`` of each class c over b != c; both logs bounded.
 
     Nothing is taken from one, so that classes that are nearly sure keep their digits.
 
@@ -175,7 +175,7 @@ def reduced(
 
 
 def _along(values: Float[np.ndarray, "*reduced"], axis: int) -> Float[np.ndarray, "*_"]:
-    """Values of a reduction, to be broadcast along its axis."""
+    """Reduced values with their axis restored, to broadcast along it."""
     if axis == -1:
         return values[..., None]
     return values if axis == 0 else np.expand_dims(values, axis)
@@ -198,7 +198,7 @@ def class_log_joint(
 
 
 def to_prediction(log_joint: Float[np.ndarray, "*draws obs label"]) -> ClassPrediction:
-    """Take ``log p(x_o, c)`` apart: log class probabilities and ``log p(x_o)``, both in nats."""
+    """Log class probabilities and log density ``log p(x_o)`` of log joints, both in nats."""
     log_density, _ = log_sum_exp(log_joint, axis=-1)
     return ClassPrediction(log_joint - log_density[..., None], log_density)
 
@@ -240,11 +240,11 @@ def at_prevalence(
 
 _NODES, _MASSES = roots_hermitenorm(16)
 QUADRATURE = _NODES, _MASSES / _MASSES.sum()
-"""Gauss-Hermite places and their probabilities: ``E[f(u)]`` of a standard normal number u."""
+"""Gauss-Hermite nodes and weights, which sum to one, for ``E[f(u)]`` of a standard normal u."""
 _EVEN = np.linspace(-6.0, 6.0, 385)
 _EVEN_MASSES = np.exp(-0.5 * _EVEN**2)
 EVEN_QUADRATURE = _EVEN, _EVEN_MASSES / _EVEN_MASSES.sum()
-"""The same for a function that jumps, as rounding does, which few places cannot integrate."""
+"""Equally spaced nodes and weights for functions with jumps, such as rounding, which need many."""
 
 
 @lru_cache(maxsize=32)
@@ -280,13 +280,14 @@ def normals(
 
 
 LEAST_SINGLE, MOST_SINGLE = 1e-30, 1e30
-"""Single precision has all its digits in this range."""
+"""Range of magnitudes in which single precision has all its digits."""
 LEAST_DISPUTED_PROBABILITY: Final = 1e-4
-"""Probabilities are held this far from 0 and 1: beyond, models disagree about nothing."""
+"""Probabilities are clipped to [1e-4, 1 - 1e-4] before log odds; smaller differences do not count
+as disagreement."""
 
 
 def single_digits(values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """Doubles with the digits of single precision where it has them; a zero has no sign."""
+    """Doubles rounded to single precision within its range; -0.0 becomes 0.0."""
     held = (np.abs(values) > LEAST_SINGLE) & (np.abs(values) < MOST_SINGLE)
     single = np.where(held, values, 0.0).astype(np.float32).astype(np.float64)
     # Adding 0.0 takes the sign off -0.0.
@@ -295,13 +296,13 @@ def single_digits(values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*sh
 
 
 ROUNDING_OF_RANKS: Final = 1e-10
-"""Relative difference that rounding may explain; a number below one counts as one."""
+"""Difference, relative to max(1, |x|), that rounding may explain."""
 
 
 def ranked(
     values: Float[np.ndarray, " item"], rounding: float = ROUNDING_OF_RANKS
 ) -> Int[np.ndarray, " item"]:
-    """Places of the numbers from the highest down; what only rounding tells apart keeps its order.
+    """Indices that sort the values in falling order; values equal but for rounding stay in order.
 
     >>> ranked(np.array([1.0, 3.0, 3.0 + 1e-14, 7.0])).tolist()
     [3, 1, 2, 0]
@@ -348,9 +349,9 @@ def _libraries() -> ThreadpoolController:
 
 
 HALVINGS: Final = 30
-"""Most halvings of a step; then the search ends where it is."""
+"""Maximum number of halvings of a step, after which the search ends."""
 ROUNDING: Final = 1e-13
-"""Relative error of an objective."""
+"""Relative rounding error of an objective, a sum over rows: 450 units in the last place."""
 
 
 def shorter_step[S](
@@ -360,11 +361,11 @@ def shorter_step[S](
     value: float,
     rise: float,
 ) -> tuple[Float[np.ndarray, " coordinate"], float, S] | None:
-    """The first of ever shorter steps that raises an objective enough; None if there is none.
+    """First of ever shorter steps that raises an objective sufficiently (Armijo), or None.
 
-    ``rise`` is the slope of the objective along the whole step. One that rounding would hide is
-    taken on trust: the gradient knows it to more digits. What the objective says beside its value
-    is returned, too.
+    ``rise`` is the slope of the objective along the whole step. A rise below the rounding error of
+    the objective is accepted: the gradient knows it to more digits. Returned are the point, the
+    value there, and the second result of the objective.
 
     >>> parabola = lambda x: (-float(x @ x), None)
     >>> shorter_step(parabola, np.array([1.0]), np.array([-3.0]), -1.0, 6.0)
@@ -374,9 +375,10 @@ def shorter_step[S](
     for halving in range(HALVINGS):
         size = 0.5**halving
         trial = start + size * step
-        reached, beside = objective(trial)
+        reached, details = objective(trial)
+        # Armijo's condition: a ten-thousandth of the linear rise suffices, so few steps are halved.
         if np.isfinite(reached) and reached >= value + 1e-4 * size * rise - hidden:
-            return trial, reached, beside
+            return trial, reached, details
     return None
 
 
@@ -449,7 +451,7 @@ def mean_over_folds(
     folds: Int[np.ndarray, " obs"],
     weights: Weights | None = None,
 ) -> tuple[float, float]:
-    """Weighted mean of row losses and its standard error from the spread of the folds.
+    """Weighted mean of row losses and its standard error from the spread of the fold means.
 
     ``m = sum_n v_n l_n / sum_n v_n`` and ``se^2 = F/(F-1) sum_f q_f^2 (m_f - m)^2``
     with ``q_f`` the share of fold f in the total weight: for folds of one size the

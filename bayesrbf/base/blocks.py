@@ -1,9 +1,9 @@
 """Blocks of rows: in this process, from disk, or on the workers of a Dask cluster.
 
-All that a fit asks of rows are sums. :class:`Blocks` says so in three verbs: ``map`` a function
-over blocks of rows, have them ``kept`` where they lie, ``reduce`` what came of them. Who runs the
-map is the block's business: this process, over blocks on disk (:class:`LocalBlocks`), or a Dask
-cluster (:class:`DaskBlocks`). :func:`as_collection` cuts what a user hands over into such blocks.
+A fit needs only sums over rows. :class:`Blocks` has three operations: ``map`` a function over
+blocks of rows, store them (``kept``), and ``reduce`` the results. The map runs in this process,
+over blocks on disk (:class:`LocalBlocks`), or on a Dask cluster (:class:`DaskBlocks`).
+:func:`as_collection` splits a user's table into such blocks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 
 @runtime_checkable
 class Blocks[T](Protocol):
-    """Blocks of rows of one table in their order, or what a function made of each."""
+    """Ordered blocks of rows of one table, or results of a function of each block."""
 
     @property
     def n_blocks(self) -> int:
@@ -44,7 +44,7 @@ class Blocks[T](Protocol):
         ...
 
     def kept(self) -> Blocks[T]:
-        """These blocks, made once and held where they lie."""
+        """These blocks, computed once and stored in memory, on disk or on the workers."""
         ...
 
     def reduce(self, combine: Callable[[T, T], T]) -> T:
@@ -54,7 +54,7 @@ class Blocks[T](Protocol):
 
 @dataclass(frozen=True)
 class LocalBlocks[T]:
-    """Blocks that this process makes one at a time; a block is forgotten after its use."""
+    """Blocks that this process computes one at a time and releases after use."""
 
     makers: tuple[Callable[[], T], ...]
 
@@ -88,34 +88,34 @@ class LocalBlocks[T]:
 
 
 def _made_then[T, S](function: Callable[..., S], make: Callable[[], T], *beside: Any) -> S:
-    """Make a block, and of it what the function makes."""
+    """Function of a block that is computed first."""
     return function(make(), *beside)
 
 
 def _same[T](block: T) -> T:
-    """Give a block that is in memory."""
+    """The block itself, which is in memory."""
     return block
 
 
 class _Folder:
-    """A temporary folder that is removed with the last block that is read from it."""
+    """A temporary folder, removed with the last reference to a block in it."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="bayesrbf-"))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
     def keep[T](self, index: int, block: T) -> Callable[[], T]:
-        """Write a block, and say how to read it."""
+        """Write a block to the folder, and return a function that reads it."""
         with open(self.path / str(index), "wb") as file:
             pickle.dump(block, file, protocol=pickle.HIGHEST_PROTOCOL)
         return partial(self.read, index)
 
     def collected(self, query: Any) -> Any:
-        """The rows of a query of polars on a file that is here."""
+        """Rows of a polars query on a file in this folder."""
         return query.collect()
 
     def read(self, index: int) -> Any:
-        """Read a block that this object wrote."""
+        """Block that was written under an index."""
         with open(self.path / str(index), "rb") as file:
             return pickle.load(file)
 
@@ -128,11 +128,11 @@ FAN_IN: Final = 8
 PATIENCE: Final = 30.0
 """Seconds without a single worker after which a result is given up."""
 BREATH: Final = 1.0
-"""Seconds between two looks at the workers."""
+"""Seconds between two checks for workers."""
 
 
 class ClusterError(RuntimeError):
-    """A Dask cluster lost what a fit needs of it."""
+    """Loss of data, of all workers or of the scheduler of a Dask cluster."""
 
 
 def has_cluster() -> bool:
@@ -183,7 +183,7 @@ class DaskBlocks[T]:
         return DaskBlocks(tuple(then(shared, *block) for block in blocks))
 
     def kept(self) -> Blocks[T]:
-        """These blocks, made once and held by the workers; one that is lost is made again."""
+        """These blocks, computed once and persisted on the workers; a lost block is recomputed."""
         import dask
 
         return DaskBlocks(tuple(dask.persist(*self.tasks)))
@@ -203,12 +203,12 @@ class DaskBlocks[T]:
 
 
 def _then[T, S](function: Callable[..., S], block: T, *beside: Any) -> S:
-    """Apply a function that is a task's result itself."""
+    """Result of a function, itself the result of a task, for a block."""
     return function(block, *beside)
 
 
 def _fold[T](combine: Callable[[T, T], T], *blocks: T) -> T:
-    """Combine neighbours."""
+    """Combination of neighbouring blocks from left to right."""
     return reduce(combine, blocks)
 
 
@@ -236,7 +236,7 @@ def computed(root: Any) -> Any:
 
 
 def _alone_since(client: Any, before: float | None) -> float | None:
-    """Since when no worker is left; ClusterError where that is too long."""
+    """Time in seconds since which no worker is left, or None; ClusterError beyond ``PATIENCE``."""
     try:
         workers = client.scheduler_info()["workers"]
     except OSError as error:
@@ -256,7 +256,7 @@ def _alone_since(client: Any, before: float | None) -> float | None:
 
 
 BLOCK_ROWS: Final = 131_072
-"""Rows of a block where the collection has no blocks of its own."""
+"""Rows of a block where the collection itself has no blocks."""
 FORMS: Final = (
     "a Parquet file or folder by path, a dask.array or dask.dataframe, a Zarr array, a memory map "
     "or a polars LazyFrame"
@@ -305,7 +305,7 @@ def is_collection(X: Any) -> bool:
 
 
 def as_collection(X: Any, names: tuple[str, ...] | None = None) -> Collection | None:
-    """Cut a table out of memory into blocks; None where it is in memory.
+    """Blocks of a table out of memory; None for a table in memory.
 
     ``names`` are the columns to read of a file or a lazy frame, where it has them all.
     """
@@ -340,12 +340,12 @@ def _of_array(X: Any) -> Collection:
 
 
 def _slice(X: Any, rows: slice) -> np.ndarray:
-    """Some rows in memory."""
+    """Rows of an array, in memory."""
     return np.array(X[rows])
 
 
 def _of_dask(X: Any) -> Collection:
-    """Partitions of Dask: tasks of a cluster, or made here one at a time where there is none."""
+    """Partitions of a Dask collection: tasks on a cluster, or computed in this process."""
     lengths = None
     if hasattr(X, "chunks"):
         if X.ndim != 2:
@@ -429,12 +429,12 @@ def _read_group(file: Path, group: int, columns: list[str] | None) -> Any:
 
 
 def no_rows(like: Any) -> Any:
-    """An answer about no row, from one about some."""
+    """An empty answer with the columns and dtypes of ``like``."""
     return like[{_rows_of(like): slice(0)}] if _is_dataset(like) else like[:0]
 
 
 def _put_together(answered: Iterable[Any], like: Any) -> Any:
-    """Arrays and datasets as one; tables stay one a block. Rows of datasets are numbered."""
+    """Concatenated arrays or datasets, rows renumbered; an iterator over other tables."""
     if isinstance(like, np.ndarray):
         return np.concatenate([like[:0], *answered])
     if not _is_dataset(like):
@@ -445,7 +445,7 @@ def _put_together(answered: Iterable[Any], like: Any) -> Any:
 
 
 def _lazy_answers(X: Any, tasks: Sequence[Any], answer: Callable[[Any], Any], like: Any) -> Any:
-    """Answers about every partition of a Dask collection, computed when they are asked for.
+    """Lazy answers about the partitions of a Dask collection.
 
     Of arrays arrays, of frames frames; a dataset has lazy arrays, for which rows are counted.
     """
@@ -473,14 +473,14 @@ def _lazy_answers(X: Any, tasks: Sequence[Any], answer: Callable[[Any], Any], li
 
 
 def _dataset(columns: Mapping[str, Any], n_rows: int, like: Any) -> Any:
-    """A dataset of other rows than those of ``like``, with its names and attributes."""
+    """Dataset of new columns and rows with the names, dims and attributes of ``like``."""
     variables = {name: (like[name].dims, data, like[name].attrs) for name, data in columns.items()}
     coords = {**like.coords, _rows_of(like): np.arange(n_rows)}
     return type(like)(variables, coords, like.attrs)
 
 
 def _lengths(X: Any) -> tuple[int, ...]:
-    """Rows of every partition; of a frame, and of an array that does not know, they are counted."""
+    """Number of rows of each partition, computed where Dask does not know it."""
     if hasattr(X, "map_partitions"):
         return tuple(map(int, X.map_partitions(len).compute()))
     if np.isnan(X.chunks[0]).any():

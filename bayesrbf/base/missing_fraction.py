@@ -57,7 +57,7 @@ def hats(missing_fraction: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*ro
 
 
 def knot_weights(missing_fraction: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
-    """How much a row counts at every knot: the more the nearer, and not at all without a cell."""
+    """Weight of a row at each knot: its hat functions, or 0 for a row without a cell."""
     return hats(missing_fraction) * (missing_fraction < 1)[:, None]
 
 

@@ -14,7 +14,7 @@ _WITH_DETAIL: Final = ("angle", "ordered")
 
 
 def _with_detail(text: str) -> tuple[str, str]:
-    """A name, and what stands behind its equals sign."""
+    """Name before the last equals sign, and the text behind it."""
     name, equals, detail = text.rpartition("=")
     return (name, detail) if equals else (detail, "")
 
@@ -96,19 +96,19 @@ class TableOptions:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Columns that say something of the rows and are no part of the model."""
+        """Columns with a role outside the model: id, group, time, centre, score, ignored ``by``."""
         alone = (getattr(self, option) for option in _ALONE)
         ignored = (name for name in self.by if name in self.ignore)
         return (*(name for name in alone if name is not None), *ignored)
 
     @property
     def of_new_rows(self) -> TableOptions:
-        """The options without what is said of training rows alone."""
+        """The options without those of training rows alone: group, time, centre, by, score."""
         return replace(self, group=None, time=None, centre=None, by=(), score=None)
 
     @property
     def kinds(self) -> dict[str, str]:
-        """What is said of the kind of columns, by their names.
+        """Requested kinds of columns by name.
 
         >>> TableOptions(angle=("wind", "hour=24"), kind=("fat=share",)).kinds
         {'wind': 'angle', 'hour': 'angle:24', 'fat': 'share'}

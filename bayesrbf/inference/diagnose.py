@@ -24,9 +24,9 @@ from bayesrbf.inference.draws import PARETO_K, SMALLEST, Draws, covers, one_afte
 _ROWS_LEFT_OUT: Final = (
     2000  # Rows that are left out in turn: more would take longer and say the same.
 )
-NOTHING: Final = 1e-12  # Log likelihoods this small are zero but for rounding.
+NOTHING: Final = 1e-12  # Log likelihoods of smaller magnitude are zero but for rounding.
 _ENTRIES: Final = 16_000_000
-"""Log likelihoods that are held at once: 122 MiB, or all rows above under 8,000 draws."""
+"""Maximum number of log likelihoods in memory: 122 MiB, or the rows above under 8,000 draws."""
 
 
 @dataclass(frozen=True)
@@ -57,27 +57,27 @@ class LeaveOneOut:
 
     @property
     def judged(self) -> bool:
-        """Whether there are draws enough for a tail."""
+        """Whether the draws suffice to estimate a tail shape."""
         return self.n_draws >= SMALLEST
 
     @property
     def n_bad(self) -> int:
-        """Rows whose own posterior is too far from that of all rows for importance sampling."""
+        """Number of rows with a Pareto k above the bound: unreliable importance sampling."""
         return int(np.sum(~(self.pareto_k <= self.good_k)))
 
     @property
     def n_far(self) -> int:
-        """Rows whose own posterior is too far from what made the draws."""
+        """Number of rows with a Pareto k above the bound when the proposal is the approximation."""
         return int(np.sum(~(self.reach_k <= self.good_k)))
 
     @property
     def trusted(self) -> bool:
-        """Whether elpd can be: never where the draws miss part of the posterior."""
+        """Whether elpd is reliable, which requires draws that cover the posterior."""
         return self.judged and self.covered and self.n_bad == 0 and self.n_far == 0
 
     @property
     def how(self) -> str:
-        """The method of computation, in words."""
+        """Description of the method of computation."""
         smoothed = "Pareto-smoothed importance" if self.judged else "plain importance"
         clauses = [f"{smoothed} sampling of {self.n_draws} draws"]
         if self.thinning > 1:
@@ -132,7 +132,7 @@ def leave_one_out(
     else:
         found = _smoothed(log_likelihood, _relative_size(log_posterior, draws.theta[:, ::thinning]))
     elpds, pareto_k, p_loo = (np.asarray(values) for values in found)
-    # Of a large table the rows are a simple random sample, whose sum is scaled up.
+    # The rows of a large table are a simple random sample, whose sum is scaled up.
     elpd, missed, spread = array_stats.srs_estimator(elpds, n_obs)
     reach_k, weighted = pareto_k, np.nan
     if approximate and not covered:
@@ -161,7 +161,7 @@ def leave_one_out(
 def _relative_size(
     log_posterior: LogPosterior, theta: Float[np.ndarray, "chain kept coordinate"]
 ) -> float:
-    """Effective draws as a share of the draws, of the mean variable: the one ``az.loo`` takes."""
+    """Relative effective sample size of the mean over variables, as in ``az.loo``."""
     if theta.shape[0] == 1:
         return 1.0
     values = [
@@ -177,7 +177,7 @@ def _relative_size(
 def _smoothed(
     log_likelihood: Float[np.ndarray, "chain kept used"], r_eff: float
 ) -> tuple[Float[np.ndarray, " used"], ...]:
-    """Pareto-smoothed rows.
+    """Elpd, Pareto k and effective parameters of each row, by Pareto-smoothed importance sampling.
 
     Where the largest ratios are all the same there is no tail. So it is with discrete parameters:
     the worst of few values for a row is drawn often.
@@ -199,7 +199,7 @@ def _smoothed(
 def _unsmoothed(
     log_likelihood: Float[np.ndarray, "chain kept used"],
 ) -> tuple[Float[np.ndarray, " used"], ...]:
-    """Harmonic means, for draws too few to have a tail that could be judged."""
+    """Elpd and effective parameters of each row by harmonic means, for few draws."""
     rows = log_likelihood.reshape(-1, log_likelihood.shape[2])
     elpds = np.log(len(rows)) - logsumexp(-rows, axis=0)
     p_loo = logsumexp(rows, axis=0) - np.log(len(rows)) - elpds
@@ -212,7 +212,7 @@ def _log_likelihood(
     distinct_index: Int[np.ndarray, " row"] | None,
     units: Int[np.ndarray, " row"] | None,
 ) -> tuple[Float[np.ndarray, "chain kept used"], int, int]:
-    """Log likelihood of some units under some draws, the number of units, and the thinning."""
+    """Log likelihood of units under thinned draws, the number of units, and the thinning."""
     n_scored = log_posterior.pointwise(draws.theta[0, 0]).size
     rows = np.arange(n_scored) if distinct_index is None else distinct_index
     unit = np.arange(rows.size) if units is None else np.unique(units, return_inverse=True)[1]
@@ -237,7 +237,7 @@ def _log_likelihood(
 
 
 def tells(log_likelihood: Float[np.ndarray, "*draws obs"]) -> Bool[np.ndarray, " obs"]:
-    """Rows of which some draw says something; of a hidden label, p(y | x) = 1 in all draws."""
+    """Whether each row's log likelihood differs from 0 under some draw; all rows if none does."""
     axes = tuple(range(log_likelihood.ndim - 1))
     found: np.ndarray = np.max(np.abs(log_likelihood), axis=axes) > NOTHING
     return found if found.any() else ~found
@@ -247,12 +247,12 @@ def tells(log_likelihood: Float[np.ndarray, "*draws obs"]) -> Bool[np.ndarray, "
 
 
 MEAN_ERROR: Final = 0.3
-"""Error of a variational mean, in posterior standard deviations, that more draws would mend."""
+"""Maximum standard error of a variational mean, in posterior standard deviations."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One figure about draws."""
+    """A diagnostic figure, its interpretation, and whether it is within its bound."""
 
     row: str  # Name of the figure.
     value: float | int
@@ -261,12 +261,12 @@ class Finding:
 
     @property
     def figure(self) -> str:
-        """The value as it is shown."""
+        """The value, formatted."""
         return shown(self.row, self.value)
 
 
 def shown(row: str, value: float | int) -> str:
-    """A figure about draws as text; what is judged by a bound is judged as it is shown.
+    """Formatted figure, as it is compared with its bound.
 
     >>> shown("rhat_parameters", 1.02004), shown("ess_parameters", 399.98)
     ('1.0200', '400')
@@ -275,22 +275,22 @@ def shown(row: str, value: float | int) -> str:
 
 
 def judge_map(status: str, converged: bool) -> Finding:
-    """Whether the search for the most probable point ended well."""
+    """Finding on the convergence of the MAP search."""
     return Finding("map_converged", int(converged), status, converged)
 
 
 def judge_columns(doubts: str) -> Finding:
-    """Columns of the training table that are not what they seem, in clauses of one sentence."""
+    """Finding on doubtful columns of the training table."""
     return Finding("doubtful_columns", doubts.count("; ") + 1, doubts, False)
 
 
 def judge_copies(repeated: int) -> Finding:
-    """Rows of the training table that are copies of an earlier one."""
+    """Finding on rows of the training table that duplicate an earlier row."""
     return Finding("copies", repeated, copies_sentence(repeated), True)
 
 
 def judge_count(count: int, method: str, complete: bool) -> Finding:
-    """Whether the run came to its end."""
+    """Finding on whether all draws were made."""
     message = (
         f"All {count} draws of {method} were made."
         if complete
@@ -300,7 +300,7 @@ def judge_count(count: int, method: str, complete: bool) -> Finding:
 
 
 def judge_search(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
-    """Whether a variational search ended well, where there was one."""
+    """Findings on the convergence of a variational search; none for other methods."""
     if "convergence" not in attributes:
         return
     slope, error = float(attributes["gradient_norm"]), float(attributes["mean_error"])
@@ -313,14 +313,14 @@ def judge_search(attributes: Mapping[str, float | int | str]) -> Iterator[Findin
 
 
 def judge_curvature(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
-    """Whether a Gaussian's spread is known in every direction, where a curvature was taken."""
+    """Finding on directions without curvature; none for other methods."""
     if "n_indefinite" in attributes:
         flat = int(attributes["n_indefinite"])
         yield Finding("indefinite_directions", flat, str(attributes["curvature"]), flat == 0)
 
 
 def judge_approximation(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
-    """Whether an approximation covers the posterior, where there are importance ratios."""
+    """Finding on whether an approximation covers the posterior, by its Pareto k."""
     if "pareto_k" not in attributes:
         return
     pareto_k = float(attributes["pareto_k"])
@@ -367,7 +367,7 @@ def judge_depth(count: int, total: int) -> Finding:
 
 
 def judge_agreement(row: str, quantity: str, value: float, bound: float) -> Finding:
-    """R-hat against its bound; NaN means that nothing moved."""
+    """Finding on R-hat and its bound; NaN for a constant quantity."""
     good = not float(shown(row, value)) > bound
     message = (
         f"The chains agree on {quantity}: at most {bound} is asked for."
@@ -379,7 +379,7 @@ def judge_agreement(row: str, quantity: str, value: float, bound: float) -> Find
 
 
 def judge_size(row: str, value: float, minimum: int, copied: float | None = None) -> Finding:
-    """Effective draws against those asked for; NaN means that nothing moved.
+    """Finding on the effective sample size and its minimum; NaN for a constant quantity.
 
     Of an importance resample the draws are worth at most ``copied``.
     """
@@ -398,7 +398,7 @@ def judge_size(row: str, value: float, minimum: int, copied: float | None = None
 
 
 def judge_leave_one_out(loo: LeaveOneOut, scored: str = "") -> Iterator[Finding]:
-    """Findings on how well each row is predicted by the others, by the name of what is scored."""
+    """Findings on the leave-one-out predictive density of ``scored``."""
     scope = f" ({scored} of posterior_)" if scored else ""
     text = (
         f"Log predictive density{scope} of the {loo.n_obs} rows, each left out of its posterior, "
@@ -412,7 +412,7 @@ def judge_leave_one_out(loo: LeaveOneOut, scored: str = "") -> Iterator[Finding]
 
 
 def _bad_rows(loo: LeaveOneOut) -> str:
-    """The sentence on the tails of the rows' importance ratios."""
+    """Message on the Pareto k of the rows."""
     rows, bound = loo.pareto_k.size, f"{loo.good_k:.2g}"
     if not loo.judged:
         return f"{loo.n_draws} draws are too few to judge elpd_loo: ask for more."
@@ -454,7 +454,7 @@ _ROWS: Final = 100  # Most rows whose class probabilities are judged; more would
 
 
 class PosteriorWarning(UserWarning):
-    """A posterior that should not be trusted as it is."""
+    """Warning of a posterior that is not reliable."""
 
 
 def findings(
@@ -465,7 +465,7 @@ def findings(
     map_probabilities: Float[np.ndarray, "obs label"] | None = None,
     reports_mean: bool = False,
 ) -> tuple[Finding, ...]:
-    """Everything that draws of one method say about themselves.
+    """All findings on draws of one method.
 
     ``reports_mean`` says that predictions are means over the draws, and not those of the MAP.
 
@@ -488,7 +488,7 @@ def findings(
 
 
 def in_short(draws: Draws) -> str:
-    """What draws say of themselves in a sentence, without another look at the rows."""
+    """Summary of the draws in one line, without evaluating rows again."""
     count, *found = _run(draws)
     chained = draws.method != "bootstrap" and "log_q" not in draws.stats
     if chained and not np.isnan(value := rhat(draws.stats["lp"])):
@@ -512,7 +512,7 @@ def table(found: tuple[Finding, ...]) -> FindingsTable:
 
 
 def warn(found: tuple[Finding, ...], stacklevel: int = 2) -> None:
-    """Say once what is bad and what to do next; say nothing where all is well.
+    """Warn once of all findings that are not good.
 
     >>> warn((Finding("divergences", 0, "No trajectory diverged.", True),))
     """
@@ -535,9 +535,9 @@ def effective_draws(values: Float[np.ndarray, "chain draw *rest"], method: str) 
 
 
 def _worst(statistic, extreme, values: np.ndarray, **options: object) -> float:  # type: ignore[no-untyped-def]
-    """The extreme of a statistic over all quantities that move."""
+    """Extreme of a statistic over all quantities that vary."""
     flat = values.reshape((*values.shape[:2], -1))
-    # Of what never moves R-hat is 0 / 0, and says nothing about the chains.
+    # R-hat of a constant quantity is 0 / 0, and says nothing about the chains.
     flat = flat[:, :, np.ptp(flat, axis=(0, 1)) > 0]
     if flat.shape[2] == 0 or values.shape[1] < 4:
         return float("nan")
@@ -546,7 +546,7 @@ def _worst(statistic, extreme, values: np.ndarray, **options: object) -> float: 
 
 
 def _run(draws: Draws) -> Iterator[Finding]:
-    """Findings that the method itself reports."""
+    """Findings from the method's own statistics."""
     count = draws.n_draws
     yield judge_count(count, draws.method, draws.complete)
     yield from judge_search(draws.attributes)
@@ -561,7 +561,7 @@ def _run(draws: Draws) -> Iterator[Finding]:
 def _convergence(
     draws: Draws, raw: Draws | None, probabilities: Float[np.ndarray, "chain draw obs label"] | None
 ) -> Iterator[Finding]:
-    """Whether the chains agree, and how many independent draws they are worth."""
+    """Findings on the agreement of chains and on effective sample sizes."""
     lp = draws.stats["lp"]
     yield judge_agreement("rhat_log_posterior", "the log posterior", rhat(lp), RHAT_DENSITY)
     if probabilities is not None:
@@ -581,7 +581,7 @@ def _convergence(
 
 
 def _least_effective(values: Float[np.ndarray, "chain draw *rest"]) -> float:
-    """Smallest effective number of draws over all quantities, of bulk or tail."""
+    """Smallest bulk or tail effective sample size over all quantities."""
     return float(np.fmin(effective_draws(values, "bulk"), effective_draws(values, "tail")))
 
 
@@ -590,7 +590,7 @@ def _distance(
     map_probabilities: Float[np.ndarray, "obs label"],
     reports_mean: bool,
 ) -> Finding:
-    """Finding on the change of the answer by averaging over the posterior."""
+    """Finding on the largest difference of class probabilities, posterior mean and MAP."""
     row, change = "map_difference", np.abs(probabilities.mean(axis=(0, 1)) - map_probabilities)
     largest = float(change.max(initial=0))
     text = (

@@ -31,13 +31,13 @@ from bayesrbf.inference.draws import (
 
 STEPS: Final = 200  # Iterations from the fitted mode to that of a draw.
 LEAST_WEIGHT: Final = 1e-9
-"""Share of a row's weight that every draw leaves to it: no class is ever without a row."""
+"""Minimum share of a row's weight in every draw, so that no class loses all of its rows."""
 
 
 def bootstrap_weights(
     weights: Float[np.ndarray, " obs"], rng: np.random.Generator, units: Units | None = None
 ) -> Float[np.ndarray, " obs"]:
-    """Row weights of one draw: every unit has a Dirichlet share, and its rows weigh by it.
+    """Row weights of a bootstrap draw: Dirichlet shares of the subjects.
 
     ``w_n proportional to v_n g_n / m_n`` with ``g_n ~ Gamma(m_n)``, where v are the given weights
     and m numbers of units. Rows that are parts of one unit share their draw.
@@ -96,7 +96,7 @@ def bootstrap(
 def mode_of(
     log_posterior: LogPosterior, start: Float[np.ndarray, " coordinate"]
 ) -> Float[np.ndarray, " coordinate"]:
-    """The mode without Jacobian that is reached from a start, by L-BFGS."""
+    """Mode of the density without Jacobian, by L-BFGS from a start."""
     scales = np.asarray(log_posterior.scales, dtype=np.float64)
 
     def downhill(u: np.ndarray) -> tuple[float, np.ndarray]:
@@ -150,7 +150,7 @@ class GaussianApproximation:
 
     @property
     def sentence(self) -> str:
-        """A sentence on the curvature at the mode, and on directions without one."""
+        """Message on the curvature at the mode and its indefinite directions."""
         if self.n_indefinite == 0:
             return "The log posterior curves downwards in every direction at its mode."
         return (
@@ -241,7 +241,7 @@ def _climb(
     u: Float[np.ndarray, " coordinate"],
     scales: Float[np.ndarray, " coordinate"],
 ) -> Float[np.ndarray, " coordinate"]:
-    """L-BFGS in scaled coordinates; where there is no density the objective is infinite."""
+    """Mode by L-BFGS in scaled coordinates; the objective is infinite without a density."""
 
     def objective(v: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = _scaled(log_posterior, scales, v)
@@ -278,7 +278,7 @@ class Whitened:
 
     @cached_property
     def _transposed(self) -> np.ndarray | csr_array:
-        """C', in the form in which it multiplies quickly."""
+        """C' in a format whose products are fast."""
         return self.factor.T if isinstance(self.factor, np.ndarray) else csr_array(self.factor.T)
 
     def theta(self, z: np.ndarray) -> np.ndarray:

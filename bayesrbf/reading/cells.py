@@ -113,7 +113,7 @@ def read_numbers(
 
 
 def possible_numbers(text: str) -> frozenset[float]:
-    """Every number that a text can be, with a decimal point or a decimal comma.
+    """Numbers that a text can mean, with a decimal point or with a decimal comma.
 
     >>> sorted(possible_numbers("-999,0")), sorted(possible_numbers("1,234"))
     ([-999.0], [1.234, 1234.0])
@@ -135,7 +135,7 @@ def _grouped(mark: str, point: str) -> str:
 
 
 def _three_digits(numeric: dict[str, tuple[str, str]]) -> tuple[str, str]:
-    """A number, if every point of a column stands before three last digits and after no 0.
+    """A number with a point before three digits, if all points of the column stand so.
 
     And a whole number, if all numbers without a point have three digits at most.
     """
@@ -168,7 +168,7 @@ def _undressed(text: str, thousands: str | None) -> tuple[str, str] | None:
 def _marks(
     bodies: Collection[str], symbol: str, thousands: str | None, decimal: str | None
 ) -> tuple[str, str, str, str]:
-    """Mark between thousands, decimal mark, and, where that is open, why and at which number."""
+    """Mark between thousands and decimal mark, or the problem and the number that causes it."""
     for mark, point in _MARK_PAIRS:
         having = [body for body in bodies if mark in body]
         with_point = [body for body in bodies if point in body and mark not in body]
@@ -200,7 +200,7 @@ _LIMIT: Final = re.compile("(?P<sign><=?|>=?|\u2264|\u2265) ?(?P<bare>.+)")
 
 
 def limits_among(texts: Iterable[str]) -> dict[str, str]:
-    """The texts that say a limit, and the limit of each as it is written.
+    """Limits among the texts: the text of each bound, by cell.
 
     >>> limits_among(["<5", "> 1,5", "7"])
     {'<5': '5', '> 1,5': '1,5'}
@@ -210,7 +210,7 @@ def limits_among(texts: Iterable[str]) -> dict[str, str]:
 
 
 def beside_limit(text: str, limit: float) -> float:
-    """The number that stands for a cell: the nearest one below a limit, or above it.
+    """Nearest double below an upper limit, or above a lower limit, which stands for the cell.
 
     All cells of one limit are one value, which no measured cell has, on the right side of all.
 
@@ -229,21 +229,21 @@ MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NU
 
 @dataclass(frozen=True)
 class StandIn:
-    """A value that was named as missing, of one column or of all."""
+    """A value that the user named as missing, in one column or in all columns."""
 
-    typed: str  # As it was typed: VALUE or COLUMN=VALUE.
+    typed: str  # Text that the user typed: VALUE or COLUMN=VALUE.
     text: str
     column: str | None = None
 
     @property
     def number(self) -> float | None:
-        """The number that it is; None for text."""
+        """Value as a number; None for text and for ambiguous numbers."""
         values = {float(self.text)} if is_number(self.text) else possible_numbers(self.text)
         return next(iter(values)) if len(values) == 1 else None
 
 
 def stand_ins(typed: Iterable[str], header: Collection[str]) -> tuple[StandIn, ...]:
-    """Values that were named as missing; ``COLUMN=VALUE`` where there is such a column.
+    """Values named as missing; ``COLUMN=VALUE`` for a value of an existing column.
 
     >>> [(mark.column, mark.text) for mark in stand_ins(["-9", "a=-9", "b=-9"], ["a"])]
     [(None, '-9'), ('a', '-9'), (None, 'b=-9')]
@@ -252,7 +252,7 @@ def stand_ins(typed: Iterable[str], header: Collection[str]) -> tuple[StandIn, .
 
 
 def _stand_in(typed: str, header: Collection[str]) -> StandIn:
-    """One of them; the longest name counts where a name has an equals sign itself."""
+    """Stand-in of a typed text; the longest matching column name counts."""
     for index in reversed([i for i, character in enumerate(typed) if character == "="]):
         if typed[:index] in header:
             return StandIn(typed, typed[index + 1 :], typed[:index])
@@ -264,18 +264,18 @@ class Missing:
     """Which cells of a column mean "missing"."""
 
     marks: frozenset[str]  # As they are written; the empty cell is one of them.
-    named: tuple[StandIn, ...] = ()  # Those that were asked for.
+    named: tuple[StandIn, ...] = ()  # Stand-ins that the user named.
 
     @cached_property
     def texts(self) -> dict[str, str]:
-        """Every stand-in as cells have it, with the text that was typed for it."""
+        """Typed text of each stand-in, by the text in cells."""
         return {mark: mark for mark in self.marks} | {
             stand_in.text: stand_in.text for stand_in in self.named
         }
 
     @cached_property
     def numbers(self) -> dict[float, str]:
-        """Stand-ins that are numbers, with the text that was typed for each."""
+        """Typed text of each numeric stand-in, by number."""
         typed = {mark.number: mark.text for mark in reversed(self.named)}
         return {number: text for number, text in typed.items() if number is not None}
 
@@ -287,7 +287,7 @@ class Missing:
         thousands: str | None = None,
         decimal: str | None = None,
     ) -> dict[str, str]:
-        """The missing ones of the distinct cells of a column, and the mark of each.
+        """Missing cells among the distinct cells of a column, with the stand-in of each.
 
         A number is found however it is written. Where a cell could be two numbers, the notation of
         the other cells decides; ``plain`` means that numbers have a decimal point or are text.
@@ -325,7 +325,7 @@ def unmatched(
     texts: Mapping[str, Collection[str]],
     source: str,
 ) -> Iterable[str]:
-    """A sentence on every value that was named as missing and that no cell is.
+    """Message on each value that was named as missing but occurs in no cell.
 
     ``matched`` are columns and marks that some cell has, ``texts`` distinct cells of each column.
     """
@@ -341,7 +341,7 @@ def unmatched(
 
 
 def _hint(mark: StandIn, texts: Mapping[str, Collection[str]]) -> str:
-    """A suggestion for a stand-in that no cell has."""
+    """Suggestion for a stand-in that occurs in no cell."""
     column, equals, _ = mark.typed.partition("=")
     if mark.column is None and equals:
         near = difflib.get_close_matches(column, texts, n=1)
@@ -359,7 +359,7 @@ def _hint(mark: StandIn, texts: Mapping[str, Collection[str]]) -> str:
 
 
 def _key(text: str) -> float | str:
-    """A mark by which those of one value are the same."""
+    """Number of a stand-in, or its text, so that spellings of one number are equal."""
     number = StandIn(text, text).number
     return text if number is None else number
 
@@ -368,7 +368,7 @@ def _key(text: str) -> float | str:
 
 
 def sentences(notes: Iterable[Note]) -> tuple[str, ...]:
-    """The most harmful first; notes that differ by their columns alone are one sentence.
+    """Messages of notes, the most harmful first; notes that differ by column alone are joined.
 
     >>> noticed = [Note("stand-in", "age", "-999", 2), Note("stand-in", "weight", "-999", 3)]
     >>> print(*sentences(noticed))
@@ -384,7 +384,7 @@ def sentences(notes: Iterable[Note]) -> tuple[str, ...]:
 
 
 def _fields(notes: Sequence[Note]) -> dict[str, object]:
-    """Values for a sentence on like notes: columns with a verb, values, options to type."""
+    """Fields of the message on similar notes: columns with a verb, values, options to type."""
     from bayesrbf.table.kinds import KINDS, Real  # which read their cells by other parts of this
 
     first, many = notes[0], len(notes) > 1
@@ -436,7 +436,7 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
 
 
 def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
-    """The options, with what notes advise: missing values, the names of the rows, their groups.
+    """Options with the advice of notes: missing values, names of rows, groups.
 
     Dates that were not named are left out: whatever is fitted to them meets later ones.
 
@@ -467,7 +467,7 @@ def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
 
 
 def as_typed(options: TableOptions) -> str:
-    """Options as they are typed on the command line, those that are not usual.
+    """Options as typed on the command line, without those at their defaults.
 
     >>> print(as_typed(TableOptions(na=("-999", "none"), id="case", day_first=True)))
     --na=-999,none --id case --day-first
@@ -500,7 +500,7 @@ REPEATED: Final = (
     "would be both fitted and held out, and the scores too good. If it says which rows do, say "
     "{group}"
 )
-"""Of names of patients and the like, of whom several have more than one row."""
+"""Message on names of patients and the like, of whom several have more than one row."""
 
 TOPICS: Final[Mapping[str, str]] = {
     "unread": "Left out: {value}",
@@ -614,7 +614,7 @@ LEFT_OUT: Final = frozenset({"repeated names", "names of rows", "free text", "ma
 """Topics of columns of text that are no categories, because their cells hardly repeat."""
 
 NAMING: Final = LEFT_OUT | {"identifier", "repeated numbers", "repeated texts"}
-"""Topics of columns that may name rows or patients, of which nothing is said where a kind is."""
+"""Topics of columns that may name rows or patients; a column of a requested kind gets no note."""
 
 
 # Texts that are not what they seem: words for "missing", and one word written in two ways.
@@ -630,7 +630,7 @@ MISSING_WORDS: Final = re.compile(
 )
 """Words that people and programs write where nothing is known."""
 MOST_OF_COLUMN: Final = 0.3
-"""Share of a column beyond which a sign is taken for a category, such as - beside +."""
+"""Share of a column beyond which a sign is a category, such as - in a column of - and +."""
 SHOWN_WORDS: Final = 3
 _WHOLE: Final = re.compile(r"-?\d+(\.0)?", re.ASCII)
 
@@ -642,7 +642,7 @@ FORMS: Final[Mapping[str, Callable[[str], str]]] = {
     ),
     "the Unicode form of their letters": lambda text: unicodedata.normalize("NFKC", text),
 }
-"""Ways to write a word, and what makes them one."""
+"""Kinds of spelling, and the normal form of each."""
 
 
 def words_for_missing(counts: Mapping[str, int]) -> Iterator[str]:
@@ -663,7 +663,7 @@ def words_for_missing(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def spelled_alike(name: str, counts: Mapping[str, int]) -> Iterator[Note]:
-    """Levels of a column, or labels, that differ by how they are written only.
+    """Notes on levels or labels that differ in spelling only.
 
     >>> next(spelled_alike("y", {"yes": 3, "no": 2, "YES": 1})).value
     "'yes' and 'YES' (3 and 1 cells)"
@@ -680,7 +680,7 @@ def spelled_alike(name: str, counts: Mapping[str, int]) -> Iterator[Note]:
 
 
 def doubtful_labels(name: str, counts: Mapping[str, int]) -> Iterator[Note]:
-    """Labels that may mean that there is none, and those that differ by how they are written.
+    """Notes on labels that may mean a missing label, and on labels that differ in spelling only.
 
     >>> [note.value for note in doubtful_labels("y", {"0": 5, "1": 4, "-1": 3})]
     ['-1']
@@ -691,7 +691,7 @@ def doubtful_labels(name: str, counts: Mapping[str, int]) -> Iterator[Note]:
 
 
 def _only_negative(counts: Collection[str]) -> list[str]:
-    """The negative one of whole numbers, where there are two others: -1 and 1 are two classes."""
+    """The single negative number among three or more integer labels; else none."""
     if len(counts) < 3 or not all(map(_WHOLE.fullmatch, counts)):
         return []
     negative = [text for text in counts if text.startswith("-")]
@@ -699,14 +699,14 @@ def _only_negative(counts: Collection[str]) -> list[str]:
 
 
 def _plain(text: str, but: str = "") -> str:
-    """A word in all forms but one."""
+    """A text in the normal form of every kind of spelling except one."""
     for form, change in FORMS.items():
         text = text if form == but else change(text)
     return text
 
 
 def _difference(texts: Collection[str]) -> str:
-    """By what some ways to write one word differ."""
+    """Kinds of spelling by which texts of one word differ."""
     for form, change in FORMS.items():
         if len(set(map(change, texts))) == 1:
             return f"{form} only"
@@ -714,7 +714,7 @@ def _difference(texts: Collection[str]) -> str:
 
 
 def _together(texts: Collection[str], counts: Mapping[str, int]) -> str:
-    """Ways to write one word, in signs that tell them apart, and how often each stands."""
+    """Spellings of one word with their frequencies, escaped where they look alike."""
     shown = [repr(text) for text in texts]
     seen = {unicodedata.normalize("NFKC", text) for text in shown}
     if len(seen) < len(shown):  # letters that look the same

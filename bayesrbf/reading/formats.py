@@ -72,7 +72,7 @@ def limited(file: Any, name: str) -> bytes:
 
 
 def check_size(size: int, name: str) -> None:
-    """TableError where a file holds, or says that it holds, more bytes than a table may."""
+    """TableError where the actual or declared size of a file exceeds ``MOST_TABLE_BYTES``."""
     if size > MOST_TABLE_BYTES:
         raise TableError(
             f"{name} has more than {MOST_TABLE_BYTES >> 20} MiB, unpacked; give a smaller table."
@@ -130,7 +130,7 @@ def decode(content: bytes, name: str, notes: list[str]) -> str:
 
 
 def _line_after(text: str) -> int:
-    """Number of the line on which the text goes on."""
+    """Line number of the position behind the text."""
     return 1 + len(_NEWLINE.findall(text))
 
 
@@ -209,7 +209,7 @@ def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iter
 
 
 def _continued(records: Records, source: str, advice: str) -> Delimited:
-    """Further rows below a header that is known to be one; columns without a name are left out."""
+    """Table of further rows under a known header; columns without a name are left out."""
     records, skipped = _without_empty(records)
     header, rows, lines = _structure(records, source, advice)
     _check_header_does_not_return(header, rows, lines, source)
@@ -220,7 +220,7 @@ def _continued(records: Records, source: str, advice: str) -> Delimited:
 
 
 def _without_empty(records: Records) -> tuple[Records, tuple[int, ...]]:
-    """The records that have a cell, and the lines of those without."""
+    """Records with a cell, and the lines of the empty records."""
     return [record for record in records if record[1]], tuple(
         line for line, cells in records if not cells
     )
@@ -273,7 +273,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Records and the lines on which they start; a line without a cell is an empty record."""
+    """Records and their first lines; a line without a cell is an empty record."""
     reader = csv.reader(_lines(text), delimiter=separator, strict=True)
     while True:
         line = reader.line_num + 1
@@ -315,7 +315,7 @@ def _structure(
 def _without_unnamed(
     header: tuple[str, ...], rows: list[list[str]], source: str, notes: list[str]
 ) -> tuple[tuple[str, ...], list[list[str]]]:
-    """Leave out an unnamed column that is empty or numbers the rows; refuse any other."""
+    """Leave out an unnamed column that is empty or numbers the rows; refuse other ones."""
     positions = []
     counts = [[str(start + i) for i in range(len(rows))] for start in (0, 1)]
     for position, title in enumerate(header):
@@ -346,7 +346,7 @@ def _check_names(header: tuple[str, ...], source: str) -> None:
 
 
 def _check_quotes(header: tuple[str, ...], rows: list[list[str]], source: str) -> None:
-    """Refuse names in single quotes, and columns of which every cell stands in them."""
+    """Refuse names in single quotes, and columns whose cells are all in single quotes."""
     for position, title in enumerate(header):
         cells = {row[position] for row in rows} - {""}
         quoted = len(cells) > 1 and all(map(_QUOTED.fullmatch, cells))
@@ -361,7 +361,7 @@ def _check_quotes(header: tuple[str, ...], rows: list[list[str]], source: str) -
 def _check_header_does_not_return(
     header: tuple[str, ...], rows: list[list[str]], lines: list[int], source: str
 ) -> None:
-    """Refuse a header among the rows, as where files were put one below the other."""
+    """Refuse a header among the rows, as in concatenated files."""
     if len(header) > 1 and list(header) in rows:
         line = lines[rows.index(list(header))]
         raise TableError(
@@ -373,7 +373,7 @@ def _check_header_does_not_return(
 def _check_header_is_none_of_the_rows(
     header: tuple[str, ...], rows: list[list[str]], source: str
 ) -> None:
-    """Refuse a first line that is data: fractions, or numbers and cells of their own columns."""
+    """Refuse a header of data: fractions, or cells of its own columns throughout."""
     numbers = [title for title in header if is_number(title)]
     fractions = [title for title in numbers if not title.lstrip("+-").isdigit()]
     below = [
@@ -394,7 +394,7 @@ def _check_header_is_none_of_the_rows(
 MOST_PARQUET_CELLS: Final = 10_000_000
 """Cells of a Parquet file that are read at once; as text, each takes some 80 bytes."""
 DRAWN_ROWS: Final = 20_000
-"""Rows of a longer file that a report looks at."""
+"""Rows in the sample of a longer file for a report."""
 
 
 @dataclass(frozen=True)
@@ -437,7 +437,7 @@ def opened_parquet(source: Any, name: str) -> OpenedParquet:
 
 
 def long_parquet(path: Path) -> OpenedParquet | None:
-    """The file, opened, if it is Parquet of more cells than are read at once; else None."""
+    """A Parquet file of more than ``MOST_PARQUET_CELLS`` cells, opened; else None."""
     with open(path, "rb") as file:
         if file.read(4) != b"PAR1":
             return None
@@ -447,7 +447,7 @@ def long_parquet(path: Path) -> OpenedParquet | None:
 
 
 def rows_of(opened: OpenedParquet, name: str, groups: Sequence[int] | None = None) -> Any:
-    """Rows of some row groups, or of all, as an Arrow table.
+    """Arrow table of some row groups, or of all.
 
     TableError where they say, or turn out, to hold more than a CSV file may.
     """
@@ -488,7 +488,7 @@ def row_groups(opened: OpenedParquet, name: str) -> Iterator[tuple[int, Any]]:
 
 
 def random_rows(opened: OpenedParquet, name: str) -> tuple[list[int], Any]:
-    """Numbers of some rows, all as likely, in their order, and the rows; always the same ones."""
+    """Indices and rows of a simple random sample, in order; the seed is fixed."""
     import pyarrow as pa
 
     total, _ = opened.shape
@@ -555,7 +555,7 @@ def _skipped(lines: Sequence[int], source: str) -> list[Note]:
 
 
 def read_raw(path: Path, sampled: bool = False) -> RawTable:
-    """The columns of a file, whose first bytes tell its format; TableError if it is no table.
+    """Columns of a file, whose first bytes give its format; TableError if it is no table.
 
     Of a Parquet file too long to be read at once, ``sampled`` has some rows, and a note says so.
     """
@@ -574,7 +574,7 @@ def read_raw(path: Path, sampled: bool = False) -> RawTable:
 
 
 def raw_blocks(path: Path, size: int | None = None) -> Iterator[RawTable]:
-    """The columns of a file, so many rows at a time; an Excel workbook is one block."""
+    """Columns of a file in blocks of ``size`` rows; an Excel workbook is one block."""
     check_regular(path, TableError)  # a pipe may never end, and is empty when it is read again
     if size is not None and (opened := long_parquet(path)) is not None:
         for start, table in row_groups(opened, path.name):
@@ -586,7 +586,7 @@ def raw_blocks(path: Path, size: int | None = None) -> Iterator[RawTable]:
 
 
 def raw_content(content: bytes, name: str, size: int | None = None) -> Iterator[RawTable]:
-    """The columns of a file of this name that is in memory, so many rows at a time."""
+    """Columns of a file in memory, in blocks of ``size`` rows."""
     if content.startswith(b"PAR1"):
         opened = opened_parquet(io.BytesIO(content), name)
         table = rows_of(opened, name)
@@ -612,7 +612,7 @@ def _of_cells(table: Delimited, source: str) -> RawTable:
 
 
 _MARKED_SHEET: Final = re.compile(rb'<mergeCell |<row [^>]*hidden="(?:1|true)"')
-"""What says in a sheet that cells are merged or rows hidden."""
+"""Markup of a sheet with merged cells or hidden rows."""
 
 
 _LITERAL: Final = re.compile(r'"[^"]*"|\\.')
@@ -635,7 +635,7 @@ def _workbook(content: bytes, name: str) -> RawTable:
             check_size(sum(entry.file_size for entry in archive.infolist()), name)
             sheets = [entry for entry in archive.namelist() if entry.startswith("xl/worksheets/")]
             marked = any(_MARKED_SHEET.search(archive.read(sheet)) for sheet in sheets)
-        # What is read row by row, in less memory, does not say what is merged or hidden.
+        # The read-only mode saves memory, but knows neither merged cells nor hidden rows.
         book = load_workbook(io.BytesIO(content), read_only=not marked, data_only=True)
     except TableError:
         raise
@@ -677,7 +677,7 @@ def _sheet_text(cell: Any) -> str:
 
 
 def _fill(rows: list[list[str]], ranges: Any, source: str) -> list[str]:
-    """Give cells that are merged downwards the value of the first, and tell of them.
+    """Fill vertically merged cells with their value, and return notes on them.
 
     TableError where a value is merged over columns: it may belong to any of them.
     """
@@ -698,7 +698,7 @@ def _fill(rows: list[list[str]], ranges: Any, source: str) -> list[str]:
 
 
 def _of_arrow(table: Any, start: int, name: str, texts: Collection[str]) -> RawTable:
-    """Columns of an Arrow table as text that reads back to the same values; rows go on.
+    """Columns of an Arrow table as text that round-trips; rows are numbered from ``start``.
 
     ``texts`` are columns whose dictionaries are texts and no categories.
     """
@@ -752,7 +752,7 @@ def _arrow_column(table: Any, title: str, name: str, start: int, is_text: bool) 
 
 
 def cell_text(value: object) -> str:
-    """A typed cell as text; floats are written so that they read back equal, times as in UTC."""
+    """Text of a typed cell; floats round-trip, and times are in UTC."""
     if value is None or value != value:
         return ""
     if isinstance(value, datetime.datetime):
@@ -770,7 +770,7 @@ _NAME: Final = "the frame"
 
 
 def raw_frame(frame: Any) -> RawTable:
-    """The columns of a frame in memory; TableError if it is none.
+    """Columns of a frame in memory; TableError for any other object.
 
     Texts have no kind yet: they may be numbers. Booleans and categories are what they are.
     """
@@ -822,7 +822,7 @@ def _column(series: nw.Series[Any], title: str) -> RawColumn:
 
 
 def is_ordered(series: nw.Series[Any]) -> bool:
-    """Whether the dtype of a Categorical says that its categories stand in their order.
+    """Whether the dtype of a Categorical declares an order of its categories.
 
     The categories of an Enum of polars have places, but need not rise.
     """
@@ -832,6 +832,6 @@ def is_ordered(series: nw.Series[Any]) -> bool:
 
 
 def _present(series: nw.Series[Any]) -> Sequence[object]:
-    """The cells of a column, None where missing, whatever stands for it."""
+    """Cells of a column, with None for each kind of null."""
     nulls = series.is_null().to_list()
     return [None if null else cell for cell, null in zip(series.to_list(), nulls, strict=True)]

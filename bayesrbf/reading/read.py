@@ -46,12 +46,12 @@ KindsOf = Mapping[str, "Kind"]
 """Kinds of the columns of a model, by name."""
 NO_KINDS: Final[KindsOf] = MappingProxyType({})
 MOST_SHAPES: Final = 10_000
-"""Shapes of a column that are kept: so many are words, of which one is enough for a message."""
+"""Maximum number of shapes of a column that are stored: a column with more holds words."""
 _DIGITS: Final = re.compile(r"[0-9]+")
 
 
 def shape(text: str) -> str:
-    """The shape of a cell: digits replaced by classes, on which its notation depends.
+    """Shape of a cell: its text with digits replaced by classes that determine the notation.
 
     >>> shape("1,234.5"), shape("31.12.2020"), shape("0.25")
     ('9,999.9', 'dd.99.9999', '0.dd')
@@ -60,7 +60,7 @@ def shape(text: str) -> str:
 
 
 def _run(match: re.Match[str]) -> str:
-    """A run of digits by its length, up to the five that tell it from a group of thousands."""
+    """Shape of a run of digits: its length up to 5, leading zeros, and pairs above 12."""
     digits = match.group()
     length = min(len(digits), 5)
     if digits[0] == "0":
@@ -69,13 +69,13 @@ def _run(match: re.Match[str]) -> str:
 
 
 class Written:
-    """Cells of the columns of a file, one of every shape, and the lines on which they stand."""
+    """Example cells of each column's shapes in a file, with their lines."""
 
     def __init__(self, columns: Collection[str]) -> None:
         self._examples: dict[str, dict[str, tuple[str, int]]] = {name: {} for name in columns}
 
     def look(self, block: RawTable) -> None:
-        """Add the levels of this block that earlier blocks lack."""
+        """Add the shapes of this block that earlier blocks lack."""
         for column in block.columns:
             shapes = self._examples.get(column.name)
             if shapes is None:
@@ -86,7 +86,7 @@ class Written:
                     shapes[form] = text, block.lines[column.cells.index(text)]
 
     def above(self, column: TextColumn) -> tuple[TextColumn, int]:
-        """A column of a block below the cells that are known of it, and how many these are."""
+        """A block's column with the example cells prepended, and the number of examples."""
         earlier = self._examples.get(column.name, {}).values()
         cells, lines = [text for text, _ in earlier], [line for _, line in earlier]
         longer = replace(column, cells=[*cells, *column.cells], lines=[*lines, *column.lines])
@@ -102,7 +102,7 @@ def read_columns(
     kinds: KindsOf | None,
     lenient: bool,
 ) -> dict[str, ReadColumn]:
-    """Every column that is not ignored, read as what it was named or seems to be.
+    """Columns that are not ignored, read as the requested or the inferred kinds.
 
     Dates have to be named, as they are or as what orders the rows, and texts among numbers as
     missing, unless the reader is lenient. New rows have the ``kinds`` of a model.
@@ -167,7 +167,7 @@ def read_columns(
 
 
 def _numbers_alone(column: TextColumn, texts: Sequence[str]) -> ReadColumn:
-    """A column whose texts among numbers are missing, with a note on each."""
+    """A column with its texts among numbers made missing, and a note on each text."""
     missing = replace(column.missing, marks=column.missing.marks | {*texts})
     read = read_column(replace(column, missing=missing))
     notes = [n for n in read.notes if n.topic != "missing" or n.value not in texts]
@@ -176,7 +176,7 @@ def _numbers_alone(column: TextColumn, texts: Sequence[str]) -> ReadColumn:
 
 
 def in_one_name(read: ReadColumn, name: str) -> ReadColumn:
-    """A column of a training table, each of its levels under one name, however it is written."""
+    """A column of a training table, with the spellings of each level merged under one name."""
     if isinstance(read.values, np.ndarray):
         return read
     counts = Counter(cell for cell in read.values if cell is not None)
@@ -197,7 +197,7 @@ def in_one_name(read: ReadColumn, name: str) -> ReadColumn:
 
 
 def _marked(column: RawColumn, is_number: bool) -> bool:
-    """Whether words of a column that has nulls may mean missing: if all else is numbers."""
+    """Whether words for missing count in a column with nulls: if all other cells are numbers."""
     distinct = set(column.cells)
     values = distinct.difference(MISSING_MARKERS)
     return is_number or (
@@ -206,7 +206,7 @@ def _marked(column: RawColumn, is_number: bool) -> bool:
 
 
 def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
-    """A column that its file calls text, with a note where it may hold codes: whole numbers."""
+    """A column of text dtype, with a note if its integers may be codes."""
     whole = all(text.lstrip("+-").isdigit() for text in column.present)
     if not (isinstance(read.values, np.ndarray) and column.present and whole):
         return read
@@ -215,7 +215,7 @@ def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
 
 
 def _requested_kinds(options: TableOptions, kinds: KindsOf | None) -> dict[str, Kind]:
-    """Kinds of columns as options, or a model, say."""
+    """Kinds of columns that options or a model give."""
     from bayesrbf.table.kinds import kind_named
 
     named = {name: kind_named(text) for name, text in options.kinds.items()}
@@ -228,7 +228,7 @@ def _requested_kinds(options: TableOptions, kinds: KindsOf | None) -> dict[str, 
 _SEEN: Final = 1000  # Rows that are read for the names of columns, and for commas.
 
 Judge = Callable[["pd.Series"], Iterable[str]]
-"""Maps a target to the problems that it has."""
+"""Maps a target to messages on its problems."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ class ReadTable:
     advised: TableOptions
 
     def telling(self, rows: pd.DataFrame, codes: np.ndarray) -> tuple[str, ...]:
-        """Sentences on columns of some rows that alone tell a class; ``codes`` are the classes."""
+        """Messages on columns that separate a class alone; ``codes`` are the rows' classes."""
         columns: dict[str, Values] = {
             name: [
                 None if missing else cell for cell, missing in zip(cells, cells.isna(), strict=True)
@@ -297,12 +297,12 @@ class ReadTable:
 
 
 def names_in_file(path: Path) -> list[str]:
-    """Names of the columns of a file, whatever they hold."""
+    """Names of the columns of a file."""
     return [column.name for column in next(raw_blocks(path, _SEEN)).columns]
 
 
 def numbers_have_commas(path: Path) -> bool:
-    """Whether commas stand in numbers of a file, among its first rows."""
+    """Whether numbers among the first rows of a file have commas."""
     cells = {cell for column in next(raw_blocks(path, _SEEN)).columns for cell in column.cells}
     return any("," in cell and possible_numbers(cell) for cell in cells)
 
@@ -336,7 +336,7 @@ def read_cells(raw: RawTable, name: str, options: TableOptions, kinds: KindsOf) 
 def read_blocks(
     path: Path, options: TableOptions, size: int, kinds: KindsOf = NO_KINDS
 ) -> Iterator[ReadTable]:
-    """A file without a target, so many rows at a time, as :func:`read_file` reads it at once.
+    """Blocks of ``size`` rows of a file without a target, as :func:`read_file` reads it whole.
 
     How the numbers and dates of a column are written is a matter of all its cells, so the columns
     that have no levels are looked through first where there is more than one block.
@@ -364,7 +364,7 @@ def _read(
     lenient: bool = False,
     kinds: KindsOf | None = None,
 ) -> ReadTable:
-    """Rows of a file as a table; ``written`` has cells of its other rows."""
+    """Table of rows of a file; ``written`` has example cells of its other rows."""
     import pandas as pd
 
     new_rows = kinds is not None
@@ -416,7 +416,7 @@ def _read(
 
 
 def _no_cells(columns: dict[str, ReadColumn]) -> Iterator[str]:
-    """Columns of numbers that are no cells of the kind that they were read as."""
+    """Messages on columns with numbers outside their kind."""
     for name, read in columns.items():
         if read.kind is None or not isinstance(read.values, np.ndarray):
             continue
@@ -427,7 +427,7 @@ def _no_cells(columns: dict[str, ReadColumn]) -> Iterator[str]:
 def _unmatched(
     columns: Mapping[str, ReadColumn], raw: RawTable, stand_ins: Sequence[StandIn], name: str
 ) -> Iterable[str]:
-    """Stand-ins that no cell is; of columns that are not read, cells are as they are written."""
+    """Messages on stand-ins that occur in no cell; unread columns are matched as written."""
     if not stand_ins:
         return ()
     cells = {raw_column.name: set(raw_column.cells) for raw_column in raw.columns}
@@ -442,7 +442,7 @@ def _unmatched(
 
 
 def no_column(column: str, header: Sequence[str], name: str) -> str:
-    """The sentence on a column that is not there."""
+    """Message on a column that does not exist."""
     near = difflib.get_close_matches(column, header, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {listed(header, 20)}."
     return f"{name} has no column {column!r}; {hint}"
@@ -456,13 +456,13 @@ TOGETHER: Final = (
     {"target", "categorical"},
     {"target", "real"},
 )
-"""Options that may name one column; ``by`` may name it, too, but for a target or a score."""
+"""Options that may name the same column; so may ``by``, except with a target or a score."""
 
 
 def _misnamed(
     header: Sequence[str], target: str | None, options: TableOptions, name: str
 ) -> Iterable[str]:
-    """Options that name a column which is not there, or one column for two things."""
+    """Messages on options that name no column of the table, or one column in two roles."""
     uses = options.named() | ({} if target is None else {"target": (target,)})
     for column in dict.fromkeys(column for names in uses.values() for column in names):
         if column not in header:
@@ -494,7 +494,7 @@ def _assembled(
     options: TableOptions,
     doubts: Sequence[Note],
 ) -> ReadTable:
-    """Columns that were read without a problem as a frame, and what was noticed."""
+    """Frame of the columns that were read, with targets, roles and notes."""
     import pandas as pd
 
     index: pd.Index = pd.RangeIndex(len(raw.lines)) if raw.index is None else raw.index
@@ -539,7 +539,7 @@ def _assembled(
 def _decided(
     options: TableOptions, columns: dict[str, ReadColumn], notes: Sequence[Note]
 ) -> TableOptions:
-    """The options with what this table left no doubt about: a new one may be shorter."""
+    """Options with the notation that this table settles: a new table may be too short to."""
     marks = {note.value for note in notes if note.topic == "thousands" and note.value in ",."}
     commas = any(note.topic == "decimal commas" for note in notes)
     if len(marks) == 1 and not (commas and "," in marks):
@@ -551,7 +551,7 @@ def _decided(
 
 
 def _kind_of(values: Values, requested: Kind | None) -> Kind:
-    """What a column is, with the levels that it has."""
+    """Kind of a column with its levels."""
     from bayesrbf.table.kinds import Category, Real, recognised, sorted_levels
 
     present = (
@@ -572,7 +572,7 @@ def _is_real(values: Values) -> bool:
 def _notes(
     columns: dict[str, ReadColumn], model: Sequence[str], options: TableOptions
 ) -> Iterable[Note]:
-    """Notes on the columns."""
+    """Notes on the columns of the model, and on the names and times of rows."""
     for name, read in columns.items():
         beside = (note for note in read.notes if note.topic in ("missing", "one level", "apart"))
         yield from read.notes if name in model else beside
@@ -592,20 +592,20 @@ def _notes(
 def _doubts(
     columns: Mapping[str, ReadColumn], model: Iterable[str], target: str | None
 ) -> list[Note]:
-    """Notes on doubtful columns of the model and on its labels, but what the user has decided."""
+    """Notes on doubtful columns of the model and its labels, except where the user decided."""
     notes = notice({name: read.measured for name, read in columns.items()}, model, target)
     return [note for note in notes if note.topic not in NAMING or columns[note.column].kind is None]
 
 
 def text_dtype() -> Any:
-    """The dtype of pandas for text; before its version 3, "str" turns None into text."""
+    """Text dtype of this pandas; "str" would turn None into text before version 3."""
     import pandas as pd
 
     return pd.Series(["text"]).dtype
 
 
 def _taken(header: Sequence[str], roles: Mapping[Any, str], notes: Sequence[Note]) -> pd.DataFrame:
-    """One row for every column and everything that was noticed of it."""
+    """One row for each column and each note on it."""
     import pandas as pd
 
     rows = []

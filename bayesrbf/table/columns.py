@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 Missingness = Literal["ignorable", "informative"]
 MASK_LEVELS: tuple[object, ...] = (False, True)
 ELSEWHERE: Final = "another value"
-"""Level of a cell that is at no atom of its column."""
+"""Level of a cell at no point mass of its column."""
 
 
 @stored
 class Constant:
-    """A column with one cell in all rows of the fit."""
+    """A column with a single value in all rows of the fit."""
 
     position: int
     number: float
-    """The cell, or the place of its level."""
+    """The cell, or the position of its level."""
 
 
 @stored
 class CopiedColumn:
-    """A column that is equal to an earlier one in all rows of the fit."""
+    """A column that equals an earlier column in all rows of the fit."""
 
     position: int
     original: int
@@ -54,7 +54,7 @@ class CopiedColumn:
 
 @dataclass(frozen=True)
 class Code:
-    """A code of the rows: a level, whether a cell is missing, or at which atom it is."""
+    """A categorical variable of the model: a column's levels, missing indicator or atoms."""
 
     position: int  # Of the column.
     name: str
@@ -83,7 +83,7 @@ class Columns:
     numbered: bool = False
     constants: tuple[Constant, ...] = ()
     copies: tuple[CopiedColumn, ...] = ()
-    # Positions of columns with cells in rows of one class alone: only indicators may tell of them.
+    # Positions of columns with cells in rows of a single class: models see their indicators only.
     of_one_class: tuple[int, ...] = ()
 
     @cached_property
@@ -112,7 +112,7 @@ class Columns:
         return tuple(i for i in range(len(self.names)) if i not in unseen)
 
     def in_levels(self, orders: Sequence[Int[np.ndarray, " _"]]) -> Columns:
-        """The columns whose levels stand in other orders; a copy has that of its original."""
+        """The columns with reordered levels; a copy takes the order of its original."""
         kinds = list(self.kinds)
         for position, order in zip(self.code_of, orders, strict=True):
             kinds[position] = kinds[position].reordered(order.tolist())
@@ -127,7 +127,7 @@ class Columns:
 
     @property
     def message(self) -> str:
-        """A sentence on constant columns and copies; empty where there is none."""
+        """Message on constant columns and copies; empty without them."""
         names = [f"{self.names[column.position]!r} (constant)" for column in self.constants]
         names += [
             f"{self.names[column.position]!r} (a copy of {self.names[column.original]!r})"
@@ -137,7 +137,7 @@ class Columns:
 
     @property
     def with_masks(self) -> Columns:
-        """The columns, of which those with missing cells have a mask."""
+        """The columns with missing indicators for each column that has missing cells."""
         with_holes = (i for i, number in enumerate(self.missing) if number)
         masked = tuple(i for i in with_holes if i in self.with_indicators)
         return replace(self, masked=masked)
@@ -167,12 +167,12 @@ class Columns:
 
     @cached_property
     def masks(self) -> Bool[np.ndarray, " code"]:
-        """Which codes are masks."""
+        """Whether each code is a missing indicator."""
         return np.array([code.is_mask for code in self.codes], bool)
 
     @cached_property
     def code_of(self) -> dict[int, int]:
-        """Positions of the columns whose levels are codes, and where their code stands."""
+        """Index of the code of each column whose levels are codes, by position of the column."""
         coded = (i for i, kind in enumerate(self.kinds) if kind.has_levels and not kind.n_reals)
         return {i: index for index, i in enumerate(i for i in coded if i not in self.left_out)}
 
@@ -195,7 +195,7 @@ class Columns:
 
     @cached_property
     def number_features(self) -> dict[int, int]:
-        """Positions of the columns whose cells are numbers, and one real, and that real."""
+        """Real feature of each column of numbers with a single real, by position."""
         return {
             position: features.start
             for position, features in enumerate(self.features)
@@ -219,7 +219,7 @@ class Columns:
 
     @cached_property
     def levels_of(self) -> dict[str, tuple[object, ...]]:
-        """Levels of the columns that have some, by name, without masks and atoms."""
+        """Levels of columns with levels by name, without missing indicators and atoms."""
         return {name: kind.levels for name, kind in self.kind_of.items() if kind.has_levels}
 
     @cached_property
@@ -229,27 +229,27 @@ class Columns:
 
     @cached_property
     def atomic(self) -> dict[int, int]:
-        """Real features with atoms, and where among all the codes the atom of a cell stands."""
+        """Index among the codes of the atoms of each real feature that has atoms."""
         features = (code.feature for code in self.codes)
         return {at: index for index, at in enumerate(features) if at is not None}
 
     @cached_property
     def column_of(self) -> Int[np.ndarray, " cell"]:
-        """Position of the column of every real, then of every code; -1 of masks."""
+        """Position of the column of each real, then of each code; -1 for missing indicators."""
         of_codes = (-1 if code.is_mask else code.position for code in self.codes)
         return np.array([*self.real_positions, *of_codes], np.intp)
 
     def taken(
         self, cells: Bool[np.ndarray, "obs column"], masks: bool
     ) -> tuple[Bool[np.ndarray, "obs feature"], Bool[np.ndarray, "obs code"]]:
-        """Cells of the table as those of the reals and of the codes; with masks, or without."""
+        """Cells of the table as cells of reals and of codes, with missing indicators or without."""
         of_codes = cells[:, [code.position for code in self.codes]]
         return cells[:, self.real_positions], of_codes & (masks | ~self.masks)
 
     def decoded(
         self, reals: Float[np.ndarray, "*row feature"]
     ) -> Float[np.ndarray, "*row feature"]:
-        """Reals as numbers of their columns, or places of levels; those of an angle stay reals."""
+        """Reals as numbers of their columns or level positions; the reals of angles unchanged."""
         return self._mapped(reals, lambda kind, cells: kind.decode(cells[:, None]))
 
     def encoded(
@@ -263,7 +263,7 @@ class Columns:
         cells: Float[np.ndarray, "*row feature"],
         transform: Callable[[Kind, Float[np.ndarray, " cell"]], Float[np.ndarray, " cell"]],
     ) -> Float[np.ndarray, "*row feature"]:
-        """Cells of columns with one real, sent one way; the array itself where none changes."""
+        """Transformed cells of columns with a single real; the array itself if all are plain."""
         mapped = cells
         for kind, features in zip(self.kinds, self.features, strict=True):
             if len(features) == 1 and not kind.is_plain:
@@ -359,7 +359,7 @@ def learn_columns(
 
 
 def _told_apart(cells: Cells, columns: Columns) -> Columns:
-    """The columns of a whole table, of which constant ones and copies of others are left out."""
+    """Columns of a whole table, with constant columns and copies of others left out."""
     constants, copies = list[Constant](), list[CopiedColumn]()
     originals: dict[object, list[int]] = {}
     for position, kind in enumerate(columns.kinds):
@@ -387,7 +387,7 @@ def _told_apart(cells: Cells, columns: Columns) -> Columns:
 def _kind_of(
     cells: Cells, position: int, chosen: np.ndarray | None, requested: Mapping[int, Kind]
 ) -> Kind:
-    """What a column is: as it was said, or as its cells are."""
+    """Kind of a column: as requested, as its dtype declares, or as its cells suggest."""
     missing = missing_cells(cells.columns[position])
     if missing.all():
         return Empty()
@@ -415,7 +415,7 @@ def _kind_of(
 
 
 def _requested_kinds(requested: Any, cells: Cells) -> dict[int, Kind]:
-    """Kinds that the user gave, by the position of their column."""
+    """Kinds that the user requested, by position of the column."""
     if requested is None:
         return {}
     if not isinstance(requested, Mapping) or not all(
@@ -448,7 +448,7 @@ def _is_categorical(cells: Cells, position: int, chosen: np.ndarray | None) -> b
 
 
 def _chosen(requested: Any, cells: Cells) -> np.ndarray | None:
-    """The requested categorical columns as a mask; None when none are named."""
+    """Mask of the requested categorical columns; None without a request."""
     if requested is None or (isinstance(requested, str) and requested == "from_dtype"):
         return None
     n_columns = len(cells.columns)
@@ -484,7 +484,7 @@ def column_position(argument: str, item: object, names: tuple[str, ...]) -> int:
 
 
 def in_one_name(columns: Columns) -> Columns:
-    """The columns of a whole table, each level under one name, however its cells are written."""
+    """Columns of a whole table, with the spellings of each level merged under one name."""
     kinds = list(columns.kinds)
     for position in columns.code_of:  # an order is that of its levels, as given
         kinds[position] = _in_one_name(kinds[position])
@@ -514,12 +514,12 @@ def level_codes(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
 
 
 def places_of(numbers: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
-    """Places of levels as codes, -1 where missing."""
+    """Level positions as codes, -1 where missing."""
     return np.nan_to_num(numbers, nan=MISSING).astype(np.intp)
 
 
 def as_levels(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
-    """Cells as the levels that they are, None where missing; the others stay as they are."""
+    """Cells as the levels that they spell, None where missing; unknown cells unchanged."""
     codes = level_codes(column, levels)
     named = np.array([*levels, None], dtype=object)[np.maximum(codes, MISSING)]
     named[codes == UNKNOWN] = column[codes == UNKNOWN]
@@ -527,10 +527,10 @@ def as_levels(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
 
 
 def numbers_of(cells: Cells, position: int, kind: Kind) -> Float[np.ndarray, " obs"]:
-    """Cells of a column as its kind takes them: numbers, or places of levels; NaN where missing.
+    """Cells of a column as numbers, or as level positions; NaN where missing.
 
-    Levels that training did not have are at ``UNKNOWN``. ValueError where a cell is no number, or
-    none of this kind.
+    Levels that training did not have are ``UNKNOWN``. ValueError for a cell that is no number, or
+    outside this kind.
     """
     name, column = cells.names[position], cells.columns[position]
     present = column[~missing_cells(column)]
@@ -549,9 +549,9 @@ def numbers_of(cells: Cells, position: int, kind: Kind) -> Float[np.ndarray, " o
 
 
 CLOSE: Final = 0.75
-"""Likeness from which a new level may be a slip of the pen."""
+"""Minimum similarity (difflib's ratio) of a new level to the level that it may misspell."""
 LONGEST: Final = 100
-"""Letters of levels that are compared."""
+"""Characters of levels that are compared: difflib takes quadratic time."""
 
 
 def report_unknown(
@@ -560,7 +560,7 @@ def report_unknown(
     numbers: Mapping[int, np.ndarray],
     handle_unknown: str,
 ) -> None:
-    """One warning, or an error, that names columns and unseen categories."""
+    """Warn of, or refuse, categories that training did not have."""
     unknown_levels = []
     for position, codes in numbers.items():
         unknown = set(cells.of_levels(position)[codes == UNKNOWN].tolist())
@@ -579,7 +579,7 @@ def report_unknown(
 
 
 def meant(level: object, levels: Iterable[object]) -> str:
-    """The level of training that a new one may be a slip of the pen for, to be set behind it.
+    """Clause that suggests the training level most similar to a new level; empty without.
 
     >>> meant("quik", ["Slow", "Quick"]), meant("new", ["Slow", "Quick"])
     (", did you mean 'Quick'?", '')
@@ -590,7 +590,7 @@ def meant(level: object, levels: Iterable[object]) -> str:
 
 
 def level_values(codes: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
-    """Levels of codes: float64 for numbers that it holds, object otherwise."""
+    """Levels of codes: float64 where exact for all numbers, otherwise object."""
     long = any(isinstance(level, int) and int(float(level)) != level for level in levels)
     numeric = not (long or isinstance(levels[0], str | bool))
     values = np.empty(len(levels) + 1, dtype=np.float64 if numeric else object)
@@ -603,7 +603,7 @@ def level_values(codes: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
 
 
 def joined_columns(first: Columns, second: Columns) -> Columns:
-    """The columns of the rows of two blocks, without masks and atoms.
+    """Columns of the rows of two blocks, without missing indicators and atoms.
 
     A column that is empty in one block is what it is in the other. ValueError if the blocks have
     other columns, TypeError if a column holds another kind of cells.
@@ -626,7 +626,7 @@ def joined_columns(first: Columns, second: Columns) -> Columns:
 
 
 def _joined(name: str, first: Kind, second: Kind) -> Kind:
-    """Kind of a column in both blocks."""
+    """Kind of a column over two blocks of rows."""
     if first == Empty() or second == Empty():
         return second if first == Empty() else first
     joined = first.joined(second)
@@ -641,7 +641,7 @@ def _joined(name: str, first: Kind, second: Kind) -> Kind:
 
 @dataclass(frozen=True)
 class RowSums:
-    """Sums over rows that units, priors and sampling ask for."""
+    """Sums over rows that standardisation, priors and sampling need."""
 
     by_label: Float[np.ndarray, " label"]
     """Weight of the rows of every class, and last of those without a label."""
@@ -663,7 +663,7 @@ class RowSums:
         )
 
     def joined(self, other: Self) -> Self:
-        """Sums over the rows of both."""
+        """Sums over the rows of two blocks."""
         return replace(
             self,
             by_label=self.by_label + other.by_label,
@@ -673,14 +673,14 @@ class RowSums:
 
     @property
     def units(self) -> Standardisation:
-        """Location and scale of the real columns, as of the whole table."""
+        """Location and scale of the real columns over the whole table."""
         pairs = [unit_of(moments, position) for position, moments in enumerate(self.reals)]
         location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
         return Standardisation(location, scale)
 
     @property
     def marginals(self) -> tuple[Float[np.ndarray, " _"], ...]:
-        """Smoothed level frequencies, as of the whole table."""
+        """Smoothed level frequencies ``(n_l + 1/2) / sum_m (n_m + 1/2)`` over the whole table."""
         return tuple((counts + 0.5) / (counts + 0.5).sum() for counts in self.levels)
 
 

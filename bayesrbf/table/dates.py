@@ -83,7 +83,7 @@ class Date(Real):
 
     @override
     def number(self, text: str, day_first: bool = True) -> float:
-        """Days of one date, at the clock of UTC where it names a zone."""
+        """Days of a date since 2000-01-01, in UTC where the text names a zone."""
         ahead = 0.0  # Minutes.
         if match := _DAYS.fullmatch(text):
             first, mark, second, year, *clock = match.groups()
