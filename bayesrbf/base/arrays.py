@@ -60,9 +60,10 @@ def draw_categories(
 ) -> Int[np.ndarray, " row"]:
     """Draw one category per row; rows of probabilities sum to one."""
     cumulative = probabilities.cumsum(axis=1)
-    # Times the sum, which rounding may leave beside 1.
+    # Times the sum, which differs from 1 by rounding.
     uniform = rng.random(len(probabilities)) * cumulative[:, -1]
     drawn = (cumulative <= uniform[:, None]).sum(axis=1)
+    # The product may round up to the sum itself, which no category exceeds.
     return np.minimum(drawn, probabilities.shape[1] - 1)
 
 

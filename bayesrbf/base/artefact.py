@@ -823,7 +823,7 @@ def load_state(path: str | os.PathLike[str], digest: str | None = None) -> tuple
 def _read(file: BinaryIO, path: str) -> tuple[dict[str, Any], bytes]:
     """Manifest and all bytes of a file; the data are read only if the header describes them."""
     size = os.fstat(file.fileno()).st_size
-    start = file.read(8)
+    start = file.read(8)  # safetensors: the length of the header, little-endian
     length = int.from_bytes(start, "little")
     if len(start) < 8 or length > min(size - 8, 4 * MOST_BYTES):
         raise StateError("its header is cut short or too long")

@@ -195,7 +195,8 @@ class DaskBlocks[T]:
         """
         from dask import delayed
 
-        level, fold = list(self.tasks), delayed(_fold, pure=False)
+        level = list(self.tasks)
+        fold = delayed(_fold, pure=False)
         while len(level) > 1:
             groups = [level[first : first + FAN_IN] for first in range(0, len(level), FAN_IN)]
             level = [fold(combine, *group) for group in groups]
@@ -332,7 +333,7 @@ def _of_array(X: Any) -> Collection:
     chunk = getattr(X, "chunks", (1,))[0]
     step = max(1, BLOCK_ROWS // chunk) * chunk
     bounds = [*range(0, X.shape[0], step), X.shape[0]]
-    row_slices = [slice(*ends) for ends in pairwise(bounds)]
+    row_slices = [slice(start, stop) for start, stop in pairwise(bounds)]
     return Collection(
         LocalBlocks(tuple(partial(_slice, X, rows) for rows in row_slices)),
         tuple(rows.stop - rows.start for rows in row_slices),
@@ -464,7 +465,8 @@ def _lazy_answers(X: Any, tasks: Sequence[Any], answer: Callable[[Any], Any], li
 
     if not _is_dataset(like):
         return joined(answered, X.chunks[0], like)
-    lengths, values = _lengths(X), delayed(_values, pure=False)
+    lengths = _lengths(X)
+    values = delayed(_values, pure=False)
     columns = {
         name: joined([values(task, name) for task in answered], lengths, like[name])
         for name in like

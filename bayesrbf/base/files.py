@@ -111,7 +111,8 @@ def _refuse_folders(target: Path, names: Iterable[str]) -> None:
 
 def _exchange(beside: Path, target: Path) -> None:
     """Move old files out and new files in, in steps that :func:`_undo` can reverse."""
-    journal, names = target / UNFINISHED, os.listdir(beside)
+    journal = target / UNFINISHED
+    names = os.listdir(beside)
     _refuse_folders(target, names)
     (beside / _OLD).mkdir()
     (beside / _NAMES).mkdir()

@@ -175,7 +175,8 @@ class Coordinates:
         self, values: Mapping[str, np.ndarray]
     ) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of one point."""
-        simplices, theta = self._simplices, np.zeros(self._dimension)
+        simplices = self._simplices
+        theta = np.zeros(self._dimension)
         theta[simplices.indices] = simplices.coordinates(simplices.entries(values))
         for variable, coordinates in self._slices:
             if variable.transform != "simplex":
@@ -187,7 +188,8 @@ class Coordinates:
         self, thetas: Float[np.ndarray, "*batch coordinate"]
     ) -> dict[str, np.ndarray]:
         """Constrained values of one point or of many."""
-        simplices, batch = self._simplices, thetas.shape[:-1]
+        simplices = self._simplices
+        batch = thetas.shape[:-1]
         probabilities = simplices.probabilities(thetas[..., simplices.indices])
         values = {}
         for variable, coordinates in self._slices:

@@ -67,7 +67,8 @@ def powers(
     prior_exponents: Float[np.ndarray, "*draws knot"],
 ) -> tuple[Float[np.ndarray, "*all_rows"], Float[np.ndarray, "*all_rows"]]:
     """Temperature and prior exponent of every row, under one point or under every draw."""
-    basis, has_cells = hats(missing_fraction), missing_fraction < 1
+    basis = hats(missing_fraction)
+    has_cells = missing_fraction < 1
     # Without a cell nothing is known but the shares, whatever the last knot says.
     temperature = np.where(has_cells, np.exp(log_temperatures @ basis.T), 0.0)
     prior_exponent = np.where(has_cells, prior_exponents @ basis.T, 1.0)

@@ -53,6 +53,7 @@ class LeaveOneOut:
     @property
     def good_k(self) -> float:
         """Bound of a row's tail shape, below 0.7 where draws are few."""
+        # Vehtari et al. (2024), PSIS: fewer draws estimate heavy tails too poorly; log10(1) is 0.
         return float(min(1 - 1 / np.log10(max(self.n_draws, 2)), PARETO_K))
 
     @property
@@ -413,7 +414,8 @@ def judge_leave_one_out(loo: LeaveOneOut, scored: str = "") -> Iterator[Finding]
 
 def _bad_rows(loo: LeaveOneOut) -> str:
     """Message on the Pareto k of the rows."""
-    rows, bound = loo.pareto_k.size, f"{loo.good_k:.2g}"
+    rows = loo.pareto_k.size
+    bound = f"{loo.good_k:.2g}"
     if not loo.judged:
         return f"{loo.n_draws} draws are too few to judge elpd_loo: ask for more."
     if not loo.covered:
@@ -591,7 +593,8 @@ def _distance(
     reports_mean: bool,
 ) -> Finding:
     """Finding on the largest difference of class probabilities, posterior mean and MAP."""
-    row, change = "map_difference", np.abs(probabilities.mean(axis=(0, 1)) - map_probabilities)
+    row = "map_difference"
+    change = np.abs(probabilities.mean(axis=(0, 1)) - map_probabilities)
     largest = float(change.max(initial=0))
     text = (
         "Largest difference of a class probability between the MAP and the posterior mean; "
@@ -630,7 +633,7 @@ class FindingsTable(pd.DataFrame):
     def __repr__(self) -> str:
         if list(self.columns) != COLUMNS:
             return str(super().__repr__())
-        values = [shown(*figure) for figure in zip(self["row"], self["value"], strict=True)]
+        values = list(map(shown, self["row"], self["value"]))
         good = ["yes" if is_good else "no" for is_good in self["good"]]
         cells = zip(self["row"], values, good, self["sentence"], strict=True)
         rows = [COLUMNS, *map(list, cells)]

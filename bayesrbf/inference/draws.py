@@ -273,7 +273,8 @@ def gaussian_draws(
     made = lp.shape[1]
     if made == 0:
         raise KeyboardInterrupt(f"{method} was interrupted before its first draw.")
-    theta, log_q = theta[:, :made], _log_normal(z[:, :made], factor)
+    theta = theta[:, :made]
+    log_q = _log_normal(z[:, :made], factor)
     weights, pareto_k = pareto_smooth((lp - log_q).reshape(-1))
     if resample:
         chosen = np.unravel_index(systematic_resample(weights, rng), lp.shape)

@@ -79,7 +79,8 @@ def bootstrap(
     loss-likelihood bootstrap, Biometrika 106.
     """
     check_numbers("bootstrap", draws=draws)
-    rng, fitted = np.random.default_rng(random_state), reweighted(weights)
+    rng = np.random.default_rng(random_state)
+    fitted = reweighted(weights)
     found: list[np.ndarray] = []
     try:
         with progress(progress_bar) as track:

@@ -455,7 +455,9 @@ def gibbs(
     rngs = np.random.default_rng(random_state).spawn(chains)
     kernel = log_posterior.markov_kernel()
     states = [_Chain.started(log_posterior, start, rng) for rng in rngs]
-    seen, processes, sweeps = np.zeros((0, start.size)), 1, tune + draws * thin
+    seen = np.zeros((0, start.size))
+    processes = 1
+    sweeps = tune + draws * thin
     with shown_progress("gibbs", chains * sweeps, progress_bar) as advance:
         for turn, n_sweeps in enumerate(np.diff(np.linspace(0, tune, _ROUNDS + 1).astype(int))):
             begun = time.perf_counter()

@@ -121,7 +121,8 @@ def possible_numbers(text: str) -> frozenset[float]:
     undressed = _undressed(text, None)
     if undressed is None:
         return frozenset()
-    body, numbers = undressed[1], set()
+    body = undressed[1]
+    numbers = set()
     for mark, point in _MARK_PAIRS:
         plain = body.replace(mark, "").replace(point, ".")
         if (mark not in body or re.fullmatch(_grouped(mark, point), body)) and is_number(plain):
@@ -387,7 +388,8 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
     """Fields of the message on similar notes: columns with a verb, values, options to type."""
     from bayesrbf.table.kinds import KINDS, Real  # which read their cells by other parts of this
 
-    first, many = notes[0], len(notes) > 1
+    first = notes[0]
+    many = len(notes) > 1
     kind = KINDS.get(first.value, Real)
     names = tuple(note.column for note in notes)
     counts = [note.count for note in notes]
@@ -472,7 +474,8 @@ def as_typed(options: TableOptions) -> str:
     >>> print(as_typed(TableOptions(na=("-999", "none"), id="case", day_first=True)))
     --na=-999,none --id case --day-first
     """
-    usual, words = vars(TableOptions()), []
+    usual = vars(TableOptions())
+    words = []
     for name, value in vars(options).items():
         if value == usual[name]:
             continue

@@ -232,7 +232,8 @@ def _numbers(column: TextColumn, notation: Notation, limits: Mapping[str, str]) 
     few = _few(column, distinct) if plain and not limits else []
     beside = {text: beside_limit(text, numbers[bare]) for text, bare in limits.items()}
     if limits:
-        n, example = sum(column.counts[text] for text in limits), next(iter(limits))
+        n = sum(column.counts[text] for text in limits)
+        example = next(iter(limits))
         few = [Note("limits", column.name, column.below, n, example)]
     if column.below == "missing":
         beside = dict.fromkeys(limits, math.nan)

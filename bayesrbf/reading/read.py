@@ -123,8 +123,8 @@ def read_columns(
         if raw_column.name in options.ignore and raw_column.name not in options.by:
             continue
         if raw_column.problem:
-            problem, advice = raw_column.problem, ", or ignore it."
-            read[raw_column.name] = ReadColumn([], problem=problem, advice=advice)
+            advice = ", or ignore it."
+            read[raw_column.name] = ReadColumn([], problem=raw_column.problem, advice=advice)
             continue
         kind = named.get(raw_column.name, Category() if raw_column.has_levels else None)
         nothing = Missing(frozenset())
@@ -180,7 +180,8 @@ def in_one_name(read: ReadColumn, name: str) -> ReadColumn:
     if isinstance(read.values, np.ndarray):
         return read
     counts = Counter(cell for cell in read.values if cell is not None)
-    spelled, notes = in_one_spelling(counts), list(read.notes)
+    spelled = in_one_spelling(counts)
+    notes = list(read.notes)
     ways: dict[str, list[str]] = {}
     for text in sorted(counts):
         ways.setdefault(spelled[text], []).append(text)
@@ -377,7 +378,8 @@ def _read(
     problems = [*_misnamed(header, target, options, name)]
     problems += [note.value for note in raw.notes if problems and note.topic == "sheets"]
     marks = stand_ins(options.na, header)
-    among, written = options.among(header), written or Written(())
+    among = options.among(header)
+    written = written or Written(())
     columns = read_columns(raw, target, among, marks, written, kinds, lenient)
     if not new_rows:  # a model has the names of theirs
         names = {name: read for name, read in columns.items() if name == options.id}

@@ -146,7 +146,8 @@ class Columns:
     def features(self) -> tuple[range, ...]:
         """The real features of each column."""
         numbers = (0 if i in self.left_out else k.n_reals for i, k in enumerate(self.kinds))
-        return tuple(range(*pair) for pair in pairwise(accumulate(numbers, initial=0)))
+        edges = accumulate(numbers, initial=0)
+        return tuple(range(start, stop) for start, stop in pairwise(edges))
 
     @cached_property
     def codes(self) -> tuple[Code, ...]:
@@ -505,7 +506,8 @@ UNKNOWN: Final = -2
 
 def level_codes(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
     """Position of each cell among the levels, -1 where missing, -2 where unknown."""
-    present, known = ~missing_cells(column), KnownLevels(levels)
+    present = ~missing_cells(column)
+    known = KnownLevels(levels)
     cells = column[present].tolist()
     code_of = {cell: known.position(cell) for cell in set(cells)}
     codes = np.full(len(column), MISSING, dtype=np.intp)
@@ -681,6 +683,7 @@ class RowSums:
     @property
     def marginals(self) -> tuple[Float[np.ndarray, " _"], ...]:
         """Smoothed level frequencies ``(n_l + 1/2) / sum_m (n_m + 1/2)`` over the whole table."""
+        # Jeffreys' prior, as in order.marginals: positive for a level without a row.
         return tuple((counts + 0.5) / (counts + 0.5).sum() for counts in self.levels)
 
 

@@ -99,7 +99,8 @@ def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
     """
     if not columns.atomic:
         return rows
-    real, codes = rows.real.copy(), [rows.codes]
+    real = rows.real.copy()
+    codes = [rows.codes]
     for feature in columns.atomic:
         at = at_atoms(real[:, feature], columns.atoms[feature])
         real[at > 0, feature] = np.nan
@@ -119,7 +120,8 @@ def real_cells(
     """
     real = real.copy() if columns.atomic else real
     for feature, category in columns.atomic.items():
-        values, at = np.array([np.nan, *columns.atoms[feature]]), codes[:, category]
+        values = np.array([np.nan, *columns.atoms[feature]])
+        at = codes[:, category]
         real[:, feature] = np.where(at > 0, values[at], real[:, feature])
     return real
 
@@ -230,7 +232,8 @@ def _note_cells(cells: Cells, name: str, position: int) -> None:
 
 def _note_others(cells: Cells, columns: Columns, constant: Constant) -> None:
     """Warn of new values in a column that was constant at fit."""
-    position, kind = constant.position, columns.kinds[constant.position]
+    position = constant.position
+    kind = columns.kinds[constant.position]
     numbers = numbers_of(cells, position, kind)
     n_different = int((~np.isnan(numbers) & (numbers != constant.number)).sum())
     if n_different:
@@ -354,7 +357,10 @@ def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any], empty: tuple[int
 
 def _in_dtype(column: np.ndarray, like: nw.Series[Any]) -> nw.Series[Any]:
     """Cells as a column in the dtype of another, where they fit: text, booleans, categories."""
-    name, dtype, backend, cells = str(like.name), like.dtype, like.implementation, column.tolist()
+    name = str(like.name)
+    dtype = like.dtype
+    backend = like.implementation
+    cells = column.tolist()
     native: Any = like.to_native()
     pandas, holes = backend.is_pandas(), bool(missing_cells(column).any())
     if pandas and native.dtype.name == "category":

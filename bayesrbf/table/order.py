@@ -214,7 +214,8 @@ class _Cells:
         sizes = rows.codes.max(axis=0, initial=-1) + 1
         first = np.cumsum(sizes) - sizes + 1
         levels = np.where(rows.codes < 0, 0, rows.codes + first).T
-        # Weights of copies add up with rounding, so their last bits are dropped.
+        # Weights of copies add up with rounding, so their last bits are dropped; of no row the
+        # maximum is 1e-300, so that nothing is divided by 0.
         shares = (rows.weights / rows.weights.max(initial=1e-300)).astype(np.float32)
         present, labels = np.unique(rows.labels, return_inverse=True)
         hidden = int((present < 0).any())
@@ -273,7 +274,8 @@ class _Cells:
 
     def _elsewhere(self, columns: Colours, levels: Colours) -> Colours:
         """Hash, for each level, of the cells of its rows in all other columns."""
-        n, of_levels = len(self.ranks), np.zeros(self.n_levels, np.uint64)
+        n = len(self.ranks)
+        of_levels = np.zeros(self.n_levels, np.uint64)
         for block in self._blocks():
             reals = _mix(self.ranks[:, block], columns[:n, None]).sum(axis=0)
             codes = self.levels[:, block]
@@ -296,7 +298,8 @@ class _Cells:
         of_levels = np.zeros(self.n_levels, np.uint64)
         of_classes = np.zeros(self.n_classes + 1, np.uint64)
         for block in self._blocks():
-            rows, codes = colours_of(block), self.levels[:, block]
+            rows = colours_of(block)
+            codes = self.levels[:, block]
             reals = _mix(self.ranks[:, block], rows).sum(axis=1)
             of_columns += np.append(reals, _mix(levels[codes], rows).sum(axis=1))
             mixed = _mix(rows)
@@ -485,6 +488,7 @@ def marginals(
     frequencies = []
     for column, n in zip(codes.T, n_levels, strict=True):
         present = column >= 0
+        # Jeffreys' prior: positive for a level without a row.
         counts = np.bincount(column[present], weights=weights[present], minlength=n) + 0.5
         frequencies.append(counts / counts.sum())
     return tuple(frequencies)
@@ -542,7 +546,8 @@ def _merged(
     used: Observations, order: Int[np.ndarray, " obs"], first: Bool[np.ndarray, " obs"]
 ) -> Observations:
     """Sorted rows with copies merged, in new memory."""
-    totals, units = used.weights[order], used.units
+    totals = used.weights[order]
+    units = used.units
     if not first.all():
         starts = np.flatnonzero(first)
         totals = np.add.reduceat(totals, starts)
@@ -656,7 +661,8 @@ def copies_of(rows: Observations) -> Int[np.ndarray, " obs"]:
     >>> copies_of(Observations(cells, np.zeros((4, 0), int), np.array([0, 1, 1, -1]), np.ones(4)))
     array([0, 1, 0, 3])
     """
-    cells, numbers = replace(rows, labels=np.zeros_like(rows.labels)), np.arange(rows.n_obs)
+    cells = replace(rows, labels=np.zeros_like(rows.labels))
+    numbers = np.arange(rows.n_obs)
     keys = sort_keys(cells)
     if len(keys) == 1:  # a table of empty columns
         return numbers
@@ -726,7 +732,8 @@ def units_of(
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
-        rows, codes = np.arange(copies.size), copies.size + _group_codes(groups)
+        rows = np.arange(copies.size)
+        codes = copies.size + _group_codes(groups)
         pairs = np.tile(rows, 2), np.append(copies, codes)
         size = int(codes.max()) + 1
         links = coo_array((np.ones(pairs[0].size), pairs), shape=(size, size))
@@ -779,7 +786,8 @@ class _Columns:
             code = np.argsort(np.argsort(first))[code]  # numbered as they come
             known = ~np.isnan(column) if column.dtype.kind == "f" else column >= 0
             grid, near = _on_grid(column)
-            entry, key = _Column(position, code, grid, known, near), code.tobytes()
+            entry = _Column(position, code, grid, known, near)
+            key = code.tobytes()
             if key in by_codes:
                 same = by_codes[key]
                 grid, known = min(entry.grid, same.grid), known | same.known
@@ -795,7 +803,8 @@ class _Columns:
     @cached_property
     def words(self) -> list[Colours]:
         """Random 64-bit number for each level of each column, by row."""
-        draw, codes = np.random.default_rng(0).integers, [column.code for column in self.columns]
+        draw = np.random.default_rng(0).integers
+        codes = [column.code for column in self.columns]
         return [draw(2**63, size=code.max() + 1, dtype=np.uint64)[code] for code in codes]
 
     @cached_property
@@ -827,7 +836,8 @@ class _Columns:
 
     def _expected(self) -> Float[np.ndarray, " obs"]:
         """Expected number lambda of other people with the cells of each row."""
-        n_rows, single = self.equal.size, len(self.columns) == 1
+        n_rows = self.equal.size
+        single = len(self.columns) == 1
         first = np.unique(self.of_rows, return_index=True)[1]
         expected = np.zeros(n_rows)
         for index, column in enumerate(self.columns):
