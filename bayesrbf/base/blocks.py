@@ -88,7 +88,7 @@ class LocalBlocks[T]:
 
 
 def _made_then[T, S](function: Callable[..., S], make: Callable[[], T], *beside: Any) -> S:
-    """Function of a block that is computed first."""
+    """Result of a function for a block, which is made first."""
     return function(make(), *beside)
 
 

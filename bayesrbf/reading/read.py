@@ -541,7 +541,7 @@ def _assembled(
 def _decided(
     options: TableOptions, columns: dict[str, ReadColumn], notes: Sequence[Note]
 ) -> TableOptions:
-    """Options with the notation that this table settles: a new table may be too short to."""
+    """Options with the notation that this table settles, for new tables too short to settle it."""
     marks = {note.value for note in notes if note.topic == "thousands" and note.value in ",."}
     commas = any(note.topic == "decimal commas" for note in notes)
     if len(marks) == 1 and not (commas and "," in marks):

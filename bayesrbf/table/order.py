@@ -682,7 +682,7 @@ def copies_of(rows: Observations) -> Int[np.ndarray, " obs"]:
 
 
 def near_copies(rows: Observations) -> tuple[int, int]:
-    """Number of rows that differ from another in a single column, beyond chance; its position.
+    """Number of rows that equal an earlier row but for one column, beyond chance; its position.
 
     Categorical columns come first. Rows of one unit are not counted. The column is the one without
     which most rows are copies.
