@@ -33,8 +33,8 @@ _ENTRIES: Final = 16_000_000
 class LeaveOneOut:
     """Expected log predictive density of rows, each left out of its own posterior.
 
-    The figures take the draws as they are, as ``az.loo`` does. What an approximation leaves in
-    doubt is part of the verdict.
+    The figures treat the draws as draws of the posterior, as ``az.loo`` does. ``trusted`` takes the
+    error of an approximation into account.
     """
 
     elpd: float  # Sum over the rows, in nats; the rows' weights are not used.
@@ -180,8 +180,8 @@ def _smoothed(
 ) -> tuple[Float[np.ndarray, " used"], ...]:
     """Elpd, Pareto k and effective parameters of each row, by Pareto-smoothed importance sampling.
 
-    Where the largest ratios are all the same there is no tail. So it is with discrete parameters:
-    the worst of few values for a row is drawn often.
+    There is no tail where the largest ratios are all equal, as with discrete parameters, whose
+    least likely value for a row is drawn often.
     """
     n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
     # As many of the largest ratios as the smoothing takes for the tail.

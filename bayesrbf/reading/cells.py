@@ -138,7 +138,7 @@ def _grouped(mark: str, point: str) -> str:
 def _three_digits(numeric: dict[str, tuple[str, str]]) -> tuple[str, str]:
     """A number with a point before three digits, if all points of the column stand so.
 
-    And a whole number, if all numbers without a point have three digits at most.
+    The second result is a whole number, if all numbers without a point have at most three digits.
     """
     pointed = {text: body for text, (_, body) in numeric.items() if "." in body}
     whole = {text: body for text, (_, body) in numeric.items() if text not in pointed}

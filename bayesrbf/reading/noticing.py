@@ -159,7 +159,7 @@ def notice(
 ) -> Iterator[Note]:
     """Notes on doubtful columns of numbers (arrays) and of text (lists).
 
-    It is told of the columns of the ``model``, of all by default, and of the labels in ``target``.
+    Notes are on the columns of the ``model``, by default all, and on the labels in ``target``.
 
     >>> ages = np.array([30.0, 41, 52, -999, 63, -999])
     >>> next(notice({"age": ages}))
@@ -396,9 +396,9 @@ def _ranks(cells: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
 def _repeated_names(name: str, values: Float[np.ndarray, " obs"]) -> int:
     """Number of distinct values of whole numbers that seem to be repeated ids; else 0.
 
-    By the name of the column, where that may be of a count, if they are long and nearly all
-    different; or because they are long, mostly different, not rounded, and
-    far more of them stand in several rows than have a neighbour, as measurements would.
+    The name of the column decides; a name that a count may have, only if the numbers are long and
+    nearly all different. Otherwise ids are long, mostly different, not rounded, and many more are
+    repeated than have a neighbouring number, which measurements have.
     """
     distinct, counts = np.unique(values, return_counts=True)
     if PERSON_NAMES.search(name):

@@ -319,11 +319,10 @@ def read_file(
 ) -> ReadTable:
     """Read a file, or random rows of a long one, by a record of options.
 
-    What ``judge`` says of the target is a problem like any other; all are told at once. A
-    ``lenient`` reader leaves columns out that it cannot read, and reads dates that were not named;
-    notes say so. New rows have the ``kinds`` of a model, whose levels mean nothing else, and the
-    options of its table: they need not have its values of ``na``, and no problem of theirs is
-    mended by an option.
+    Problems that ``judge`` finds in the target are reported with all others. A ``lenient`` reader
+    leaves columns out that it cannot read, and reads dates that were not named, with a note on
+    each. New rows have the ``kinds`` of a model, whose levels are never missing, and the options of
+    its table: they need not have its values of ``na``, and no option solves a problem of new rows.
     """
     raw = read_raw(path, sampled)
     return _read(raw, path.name, target, options, judge, lenient=lenient, kinds=kinds)
@@ -339,8 +338,8 @@ def read_blocks(
 ) -> Iterator[ReadTable]:
     """Blocks of ``size`` rows of a file without a target, as :func:`read_file` reads it whole.
 
-    How the numbers and dates of a column are written is a matter of all its cells, so the columns
-    that have no levels are looked through first where there is more than one block.
+    The notation of numbers and dates depends on all cells of a column. Where there are several
+    blocks, columns without levels are therefore read twice, first for examples of each notation.
     """
     blocks = raw_blocks(path, size)
     first, second = next(blocks), next(blocks, None)

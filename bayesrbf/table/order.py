@@ -497,8 +497,8 @@ def marginals(
 def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, " obs"]]:
     """Distinct rows in canonical order, and the index of each given row among them.
 
-    The weights of copies are added up, and so are the units that they stand for. The result depends
-    on the multiset of rows alone, and not on their order. -0.0 is 0.0, NaN is NaN.
+    The weights of copies are added up, and so are their numbers of subjects. The result depends on
+    the multiset of rows alone, and not on their order. -0.0 equals 0.0, and NaN equals NaN.
     Rows are sorted by label, codes and real cells, classes and columns taken in their own canonical
     order (``canonical_order``). Rows of weight zero are dropped, and their place is -1.
 
