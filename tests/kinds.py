@@ -48,7 +48,7 @@ def share() -> Iterator[type[Kind]]:
     @stored
     class Share(Kind):
         word = "share"
-        what = "a number between 0 and 1"
+        cell_description = "a number between 0 and 1"
 
         @override
         def is_cell(self, numbers: Any) -> Any:
@@ -79,7 +79,7 @@ def clock() -> Iterator[type[Kind]]:
         period: float = 1440.0
 
         word = "clock"
-        what = "a time of day"
+        cell_description = "a time of day"
         example = "14:35"
         numbers = "minutes since midnight"
 

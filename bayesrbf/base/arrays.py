@@ -13,7 +13,7 @@ from scipy.special import logit, ndtri, roots_hermitenorm
 from scipy.stats import qmc
 from threadpoolctl import ThreadpoolController
 
-from bayesrbf.base.log_posterior import places
+from bayesrbf.base.log_posterior import consecutive_slices
 from bayesrbf.base.priors import ClassPrediction
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification
 
@@ -45,14 +45,14 @@ def log_levels(parameters: MixtureParameters) -> Float[np.ndarray, "component le
 def split_levels(
     counts: np.ndarray, levels: tuple[int, ...]
 ) -> tuple[Float[np.ndarray, "component _"], ...]:
-    """Undo the side-by-side layout of :func:`one_hot`."""
-    return tuple([counts[:, place] for place in _level_places(levels)])
+    """Columns of :func:`one_hot`'s layout, one array for each categorical column."""
+    return tuple([counts[:, column] for column in _level_slices(levels)])
 
 
 @cache
-def _level_places(levels: tuple[int, ...]) -> list[slice]:
+def _level_slices(levels: tuple[int, ...]) -> list[slice]:
     """Slices of the levels of every column, side by side."""
-    return places(list(levels))
+    return consecutive_slices(list(levels))
 
 
 def draw_categories(
@@ -60,9 +60,10 @@ def draw_categories(
 ) -> Int[np.ndarray, " row"]:
     """Draw one category per row; rows of probabilities sum to one."""
     cumulative = probabilities.cumsum(axis=1)
-    # Times the sum, which rounding may leave beside 1.
+    # Times the sum, which differs from 1 by rounding.
     uniform = rng.random(len(probabilities)) * cumulative[:, -1]
     drawn = (cumulative <= uniform[:, None]).sum(axis=1)
+    # The product may round up to the sum itself, which no category exceeds.
     return np.minimum(drawn, probabilities.shape[1] - 1)
 
 
@@ -70,11 +71,11 @@ def draw_categories(
 
 
 FEW: Final = 8
-"""Up to so many entries are summed by slices: a reduction over a short last axis takes ten times
-as long."""
+"""Entries up to which an axis is summed by slices: NumPy's reduction over a short last axis takes
+ten times as long."""
 
 LEAST_LOG: Final = -700.0
-"""Bound of log probabilities, in nats, where their odds are taken: about where doubles end."""
+"""Bound of log probabilities, in nats, before log odds: exp(-700) is near the smallest double."""
 
 
 def component_log_weights(
@@ -88,7 +89,7 @@ def component_log_weights(
 def log_sum_exp(
     log_values: Float[np.ndarray, "*shape"], axis: int
 ) -> tuple[Float[np.ndarray, "*reduced"], Float[np.ndarray, "*shape"]]:
-    """Log of sums along an axis, and ``exp(log_values - log_sums)``, which sums to one along it.
+    """Log sums ``log sum exp x`` along an axis, and the softmax ``exp(x - log sum exp x)``.
 
     The log values are finite, or some of them minus infinity.
     """
@@ -97,11 +98,11 @@ def log_sum_exp(
         return np.squeeze(log_values, axis=axis).copy(), np.ones_like(log_values)
     # The largest entry becomes exp(0): the sum neither overflows nor is 0.
     top = reduced(np.maximum, log_values, axis)
-    parts = log_values - _along(top, axis)
-    np.exp(parts, out=parts)
-    sums = reduced(np.add, parts, axis)
-    parts /= _along(sums, axis)
-    return np.asarray(np.log(sums) + top), parts
+    weights = log_values - _along(top, axis)
+    np.exp(weights, out=weights)
+    sums = reduced(np.add, weights, axis)
+    weights /= _along(sums, axis)
+    return np.asarray(np.log(sums) + top), weights
 
 
 def log_softmax(log_values: Float[np.ndarray, "*shape"], axis: int) -> Float[np.ndarray, "*shape"]:
@@ -115,30 +116,30 @@ def log_softmax(log_values: Float[np.ndarray, "*shape"], axis: int) -> Float[np.
 def keeping(
     log_p: Float[np.ndarray, "*rows label"],
     before: Float[np.ndarray, "*rows label"],
-    kept: Float[np.ndarray, " label"] | None,
+    offsets: Float[np.ndarray, " label"] | None,
 ) -> Float[np.ndarray, "*rows label"]:
-    """Log probabilities, of which those of some classes are what they were ``before``.
+    """Log probabilities with the log odds of fixed classes as in ``before``, shifted by offsets.
 
-    The others, whose entry in ``kept`` is NaN, share what these leave, as they do in ``log_p``.
-    What was before is known up to a constant a row, and the entries are added to it.
+    A class is fixed where its offset, which is added to ``before``, is not NaN. Free classes share
+    the remaining probability in the proportions of ``log_p``. None fixes no class.
 
-    >>> kept = np.array([np.nan, np.nan, 0.0])
-    >>> np.exp(keeping(np.log([0.9, 0.05, 0.05]), np.log([0.2, 0.3, 0.5]), kept)).round(3)
+    >>> offsets = np.array([np.nan, np.nan, 0.0])
+    >>> np.exp(keeping(np.log([0.9, 0.05, 0.05]), np.log([0.2, 0.3, 0.5]), offsets)).round(3)
     array([0.474, 0.026, 0.5  ])
     """
-    if kept is None:
+    if offsets is None:
         return log_p
-    others = np.isnan(kept)
-    result = log_softmax(before + np.where(others, 0.0, kept), axis=-1)
-    rest, _ = log_sum_exp(result[..., others], axis=-1)
-    result[..., others] = log_softmax(log_p[..., others], axis=-1) + rest[..., None]
+    free = np.isnan(offsets)
+    result = log_softmax(before + np.where(free, 0.0, offsets), axis=-1)
+    rest, _ = log_sum_exp(result[..., free], axis=-1)
+    result[..., free] = log_softmax(log_p[..., free], axis=-1) + rest[..., None]
     return result
 
 
 def log_odds(
     probabilities: Float[np.ndarray, "*rows label"], least: float
 ) -> Float[np.ndarray, "*rows label"]:
-    """Log odds of every class against all others; probabilities are held ``least`` from 0 and 1.
+    """Log odds of each class against all others, from probabilities in [``least``, 1 - ``least``].
 
     >>> log_odds(np.array([0.5, 0.9, 1.0]), 1e-4).round(2)
     array([0.  , 2.2 , 9.21])
@@ -149,7 +150,7 @@ def log_odds(
 def to_log_odds(
     log_probabilities: Float[np.ndarray, "*rows label"],
 ) -> Float[np.ndarray, "*rows label"]:
-    """Log odds of every class against all others, ``log p_c - log sum_b p_b``; both bounded.
+    """Log odds ``log p_c - log sum_b p_b`` of each class c over b != c; both logs bounded.
 
     Nothing is taken from one, so that classes that are nearly sure keep their digits.
 
@@ -158,8 +159,8 @@ def to_log_odds(
     """
     bounded = np.maximum(log_probabilities, LEAST_LOG)
     n_classes = bounded.shape[-1]
-    others = [np.delete(bounded, label, axis=-1) for label in range(n_classes)]
-    rest = [np.logaddexp.reduce(other, axis=-1, initial=LEAST_LOG) for other in others]
+    other_classes = [np.delete(bounded, label, axis=-1) for label in range(n_classes)]
+    rest = [np.logaddexp.reduce(other, axis=-1, initial=LEAST_LOG) for other in other_classes]
     return bounded - np.stack(rest, axis=-1)
 
 
@@ -175,7 +176,7 @@ def reduced(
 
 
 def _along(values: Float[np.ndarray, "*reduced"], axis: int) -> Float[np.ndarray, "*_"]:
-    """Values of a reduction, to be broadcast along its axis."""
+    """Reduced values with their axis restored, to broadcast along it."""
     if axis == -1:
         return values[..., None]
     return values if axis == 0 else np.expand_dims(values, axis)
@@ -187,18 +188,18 @@ def class_log_joint(
     """Sum components to classes: ``log p(x_n, c)`` in nats, and ``p(k | x_n, c)``."""
     by_class = np.empty((*log_joint.shape[:-1], len(class_slices)))
     responsibilities = np.ones_like(log_joint)
-    for label, part in enumerate(class_slices):
-        if part.stop - part.start == 1:
-            by_class[..., label] = log_joint[..., part.start]
+    for label, components in enumerate(class_slices):
+        if components.stop - components.start == 1:
+            by_class[..., label] = log_joint[..., components.start]
         else:
-            by_class[..., label], responsibilities[..., part] = log_sum_exp(
-                log_joint[..., part], axis=-1
+            by_class[..., label], responsibilities[..., components] = log_sum_exp(
+                log_joint[..., components], axis=-1
             )
     return by_class, responsibilities
 
 
 def to_prediction(log_joint: Float[np.ndarray, "*draws obs label"]) -> ClassPrediction:
-    """Take ``log p(x_o, c)`` apart: log class probabilities and ``log p(x_o)``, both in nats."""
+    """Log class probabilities and log density ``log p(x_o)`` of log joints, both in nats."""
     log_density, _ = log_sum_exp(log_joint, axis=-1)
     return ClassPrediction(log_joint - log_density[..., None], log_density)
 
@@ -238,13 +239,13 @@ def at_prevalence(
 # Numbers that stand for draws: scrambled Sobol points, and the nodes of a quadrature.
 
 
-_PLACES, _MASSES = roots_hermitenorm(16)
-QUADRATURE = _PLACES, _MASSES / _MASSES.sum()
-"""Gauss-Hermite places and their probabilities: ``E[f(u)]`` of a standard normal number u."""
+_NODES, _MASSES = roots_hermitenorm(16)
+QUADRATURE = _NODES, _MASSES / _MASSES.sum()
+"""Gauss-Hermite nodes and weights, which sum to one, for ``E[f(u)]`` of a standard normal u."""
 _EVEN = np.linspace(-6.0, 6.0, 385)
 _EVEN_MASSES = np.exp(-0.5 * _EVEN**2)
 EVEN_QUADRATURE = _EVEN, _EVEN_MASSES / _EVEN_MASSES.sum()
-"""The same for a function that jumps, as rounding does, which few places cannot integrate."""
+"""Equally spaced nodes and weights for functions with jumps, such as rounding, which need many."""
 
 
 @lru_cache(maxsize=32)
@@ -280,13 +281,14 @@ def normals(
 
 
 LEAST_SINGLE, MOST_SINGLE = 1e-30, 1e30
-"""Single precision has all its digits in this range."""
+"""Range of magnitudes in which single precision has all its digits."""
 LEAST_DISPUTED_PROBABILITY: Final = 1e-4
-"""Probabilities are held this far from 0 and 1: beyond, models disagree about nothing."""
+"""Probabilities are clipped to [1e-4, 1 - 1e-4] before log odds; smaller differences do not count
+as disagreement."""
 
 
 def single_digits(values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-    """Doubles with the digits of single precision where it has them; a zero has no sign."""
+    """Doubles rounded to single precision within its range; -0.0 becomes 0.0."""
     held = (np.abs(values) > LEAST_SINGLE) & (np.abs(values) < MOST_SINGLE)
     single = np.where(held, values, 0.0).astype(np.float32).astype(np.float64)
     # Adding 0.0 takes the sign off -0.0.
@@ -295,13 +297,13 @@ def single_digits(values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*sh
 
 
 ROUNDING_OF_RANKS: Final = 1e-10
-"""Relative difference that rounding may explain; a number below one counts as one."""
+"""Difference, relative to max(1, |x|), that rounding may explain."""
 
 
 def ranked(
     values: Float[np.ndarray, " item"], rounding: float = ROUNDING_OF_RANKS
 ) -> Int[np.ndarray, " item"]:
-    """Places of the numbers from the highest down; what only rounding tells apart keeps its order.
+    """Indices that sort the values in falling order; values equal but for rounding stay in order.
 
     >>> ranked(np.array([1.0, 3.0, 3.0 + 1e-14, 7.0])).tolist()
     [3, 1, 2, 0]
@@ -348,23 +350,23 @@ def _libraries() -> ThreadpoolController:
 
 
 HALVINGS: Final = 30
-"""Most halvings of a step; then the search ends where it is."""
+"""Maximum number of halvings of a step, after which the search ends."""
 ROUNDING: Final = 1e-13
-"""Relative error of an objective."""
+"""Relative rounding error of an objective, a sum over rows: 450 units in the last place."""
 
 
 def shorter_step[S](
     objective: Callable[[Float[np.ndarray, " coordinate"]], tuple[float, S]],
-    here: Float[np.ndarray, " coordinate"],
+    start: Float[np.ndarray, " coordinate"],
     step: Float[np.ndarray, " coordinate"],
     value: float,
     rise: float,
 ) -> tuple[Float[np.ndarray, " coordinate"], float, S] | None:
-    """The first of ever shorter steps that raises an objective enough; None if there is none.
+    """First of ever shorter steps that raises an objective sufficiently (Armijo), or None.
 
-    ``rise`` is the slope of the objective along the whole step. One that rounding would hide is
-    taken on trust: the gradient knows it to more digits. What the objective says beside its value
-    is returned, too.
+    ``rise`` is the slope of the objective along the whole step. A rise below the rounding error of
+    the objective is accepted: the gradient knows it to more digits. Returned are the point, the
+    value there, and the second result of the objective.
 
     >>> parabola = lambda x: (-float(x @ x), None)
     >>> shorter_step(parabola, np.array([1.0]), np.array([-3.0]), -1.0, 6.0)
@@ -373,10 +375,11 @@ def shorter_step[S](
     hidden = ROUNDING * max(1.0, abs(value))
     for halving in range(HALVINGS):
         size = 0.5**halving
-        trial = here + size * step
-        reached, beside = objective(trial)
+        trial = start + size * step
+        reached, details = objective(trial)
+        # Armijo's condition: a ten-thousandth of the linear rise suffices, so few steps are halved.
         if np.isfinite(reached) and reached >= value + 1e-4 * size * rise - hidden:
-            return trial, reached, beside
+            return trial, reached, details
     return None
 
 
@@ -412,8 +415,8 @@ def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " o
     >>> brier(np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([0, 1])).round(3)
     array([0.25, 0.01])
     """
-    each = ((probabilities - class_indicators(probabilities, labels)) ** 2).sum(1)
-    return np.asarray(each / 2 if probabilities.shape[1] == 2 else each)
+    squared_error = ((probabilities - class_indicators(probabilities, labels)) ** 2).sum(1)
+    return np.asarray(squared_error / 2 if probabilities.shape[1] == 2 else squared_error)
 
 
 def correct(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
@@ -449,7 +452,7 @@ def mean_over_folds(
     folds: Int[np.ndarray, " obs"],
     weights: Weights | None = None,
 ) -> tuple[float, float]:
-    """Weighted mean of row losses and its standard error from the spread of the folds.
+    """Weighted mean of row losses and its standard error from the spread of the fold means.
 
     ``m = sum_n v_n l_n / sum_n v_n`` and ``se^2 = F/(F-1) sum_f q_f^2 (m_f - m)^2``
     with ``q_f`` the share of fold f in the total weight: for folds of one size the

@@ -68,17 +68,17 @@ from bayesrbf.public import BESIDE, ESTIMATORS
 # Arrays laid end to end, one strip for each dtype; what repeats is stored once.
 
 
-Place = list[Any]
+Location = list[Any]
 """Name of the strip, number of cells before the array, and its shape."""
 
 ENTRY: Final = 64
-"""Bytes, nearly, that one place takes in the JSON."""
+"""Approximate bytes of one location in the JSON: encodings that save fewer do not pay."""
 MOST_READ: Final = 2**31
-"""Bytes of all arrays of a file together."""
+"""Maximum bytes of all decoded arrays of a file: coded arrays could expand without bound."""
 
 
 class PackedArrays:
-    """The arrays of one file while they are being packed.
+    """The arrays of one file, during packing.
 
     An array of few different values is stored as those values, and for every cell the number of
     its value, both in the order of their first appearance. Doubles that single precision holds bit
@@ -87,7 +87,7 @@ class PackedArrays:
     """
 
     def __init__(self) -> None:
-        self._places: dict[tuple[str, tuple[int, ...], bytes], Place] = {}
+        self._locations: dict[tuple[str, tuple[int, ...], bytes], Location] = {}
         self._parts: dict[str, list[np.ndarray]] = {}
         self._lengths: dict[str, int] = {}
         self._nodes: dict[tuple[str, tuple[int, ...], bytes], dict[str, Any]] = {}
@@ -100,32 +100,32 @@ class PackedArrays:
             if coded is not None:
                 numbers, values = coded
                 kind = "coded single" if _is_single(values) else "coded"
-                self._nodes[key] = {kind: [self._place(numbers), self._place(_narrowed(values))]}
+                self._nodes[key] = {kind: [self._append(numbers), self._append(_narrowed(values))]}
             elif _is_single(array):
-                self._nodes[key] = {"single": self._place(_narrowed(array))}
+                self._nodes[key] = {"single": self._append(_narrowed(array))}
             else:
-                self._nodes[key] = {"array": self._place(array)}
+                self._nodes[key] = {"array": self._append(array)}
         return self._nodes[key]
 
-    def _place(self, array: np.ndarray) -> Place:
-        """Put an array at the end of its strip, if no equal one was."""
+    def _append(self, array: np.ndarray) -> Location:
+        """Location of an array, appended to its strip unless an equal array is stored."""
         key = _key(array)
-        if key not in self._places:
+        if key not in self._locations:
             start = self._lengths.get(array.dtype.str, 0)
             self._parts.setdefault(array.dtype.str, []).append(array.ravel())
             self._lengths[array.dtype.str] = start + array.size
             strip = str(list(self._parts).index(array.dtype.str))
-            self._places[key] = [strip, start, list(array.shape)]
-        return self._places[key]
+            self._locations[key] = [strip, start, list(array.shape)]
+        return self._locations[key]
 
     @property
     def strips(self) -> dict[str, np.ndarray]:
         """One long array for each dtype."""
-        return {str(i): np.concatenate(parts) for i, parts in enumerate(self._parts.values())}
+        return {str(i): np.concatenate(arrays) for i, arrays in enumerate(self._parts.values())}
 
 
 class StoredArrays:
-    """Arrays of one file as they are read; places are not trusted.
+    """Arrays of one file, read from locations that are not trusted.
 
     The same node is the same array, which owns its memory.
     """
@@ -137,7 +137,7 @@ class StoredArrays:
         self._left_decoded = MOST_READ
 
     def of(self, kind: str, content: Any) -> np.ndarray:
-        """The array of a node of this kind, which is read once, however often it is named."""
+        """The array of a node of this kind; a repeated node gives the same array."""
         key = f"{kind} {content}"
         if key not in self._read:
             self._read[key] = self._made(kind, content)
@@ -154,9 +154,9 @@ class StoredArrays:
         values = self._cells(values_at) if kind == "coded" else self._widened(values_at)
         return self._decoded(numbers, values)
 
-    def _widened(self, place: Any) -> np.ndarray:
+    def _widened(self, location: Any) -> np.ndarray:
         """Cells in single precision as doubles."""
-        cells = self._cells(place)
+        cells = self._cells(location)
         if cells.dtype != np.dtype("<f4"):
             raise ValueError("its cells are not in single precision")
         self._decoding(2 * cells.nbytes)
@@ -172,31 +172,33 @@ class StoredArrays:
         return values[numbers]
 
     def _decoding(self, n_bytes: int) -> None:
-        """Refuse more bytes than a file may have once decoded, which can be more than it has."""
+        """Refuse more decoded bytes than a file may have: coded arrays expand."""
         self._left_decoded -= n_bytes
         if self._left_decoded < 0:
             raise ValueError(f"all arrays together have more than {MOST_READ} bytes")
 
     def _copy(self, cells: np.ndarray) -> np.ndarray:
-        """Own memory; arrays that are not the same have no cells in common, so there is enough."""
+        """A copy with memory of its own; distinct arrays share no cells, which bounds the bytes."""
         self._left -= cells.nbytes
         if self._left < 0:
             raise ValueError("all arrays together have more bytes than are stored")
         return cells.copy()
 
-    def _cells(self, place: Any) -> np.ndarray:
-        """The cells at a place, which are not copied."""
-        name, start, shape = _checked_list(place, 3)
+    def _cells(self, location: Any) -> np.ndarray:
+        """View of the cells at a location."""
+        name, start, shape = _checked_list(location, 3)
         if not all(type(n) is int and n >= 0 for n in [start, *_checked_list(shape)]):
-            raise ValueError(f"{place} is no place: it needs a start and a shape of whole numbers")
+            raise ValueError(
+                f"{location} is no place: it needs a start and a shape of whole numbers"
+            )
         strip, size = self._strips[name], math.prod(shape)
         if start + size > strip.size:
-            raise ValueError(f"{place} reaches beyond its {strip.size} cells")
+            raise ValueError(f"{location} reaches beyond its {strip.size} cells")
         return strip[start : start + size].reshape(shape)
 
 
 def _key(array: np.ndarray) -> tuple[str, tuple[int, ...], bytes]:
-    """A key that two arrays share if they are equal bit by bit; -0 differs from 0."""
+    """Key of an array's dtype, shape and bits; -0.0 differs from 0.0."""
     return array.dtype.str, array.shape, hashlib.sha256(array).digest()
 
 
@@ -210,12 +212,12 @@ def _is_single(array: np.ndarray) -> bool:
 
 
 def _narrowed(array: np.ndarray) -> np.ndarray:
-    """Doubles in single precision where that holds them, other arrays themselves."""
+    """Doubles as single precision where exact; any other array unchanged."""
     return array.astype("<f4") if _is_single(array) else array
 
 
 def _coded(array: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Number of the value of every cell, and the values, bit by bit; None where that is larger."""
+    """Index of each cell among the distinct values, and the values; None where that is larger."""
     if array.itemsize == 1 or array.size * array.itemsize <= ENTRY:
         return None
     flat = array.ravel()
@@ -255,19 +257,19 @@ def declared(kind: Any) -> dict[str, Any]:
 
 
 def check_fields(record: Any) -> None:
-    """ValueError where a field is not of its type, or its arrays of their shapes, taken together.
+    """ValueError unless each field has its declared type and the arrays agree in their shapes.
 
     Numbers must be finite unless their field may hold any number.
     """
     kind: Any = type(record)
-    types, place = declared(kind), kind.__name__
+    types = declared(kind)
     with jaxtyped("context"):  # in which one name is one length
         for field in dataclasses.fields(record):
             value, annotation = getattr(record, field.name), types[field.name]
             if not conforms(value, annotation):
-                raise ValueError(f"{place}.{field.name} is no {_words(annotation)}")
+                raise ValueError(f"{kind.__name__}.{field.name} is no {_words(annotation)}")
             if field.metadata != ANY_NUMBER and not all_finite(value):
-                raise ValueError(f"{place}.{field.name} holds NaN or infinity")
+                raise ValueError(f"{kind.__name__}.{field.name} holds NaN or infinity")
 
 
 @no_type_check  # a check of its own would hide the lengths of the context from it
@@ -325,7 +327,7 @@ def _are(values: tuple[Any, ...], annotations: tuple[Any, ...]) -> bool:
 
 
 def _exact(value: Any, annotation: Any) -> bool:
-    """Whether the dtype is the one that such arrays have; of arrays of any number, any is."""
+    """Whether the dtype is exactly the declared one; an annotation of several accepts each."""
     named = annotation.dtypes if isinstance(annotation.dtypes, tuple) else ()
     return len(EXACT.intersection(named)) != 1 or value.dtype.name in EXACT
 
@@ -341,15 +343,15 @@ def _words(annotation: Any) -> str:
 FRAMES: Final = ("pandas", "polars")
 FRAME_DTYPES: Final = ("Float64", "String", "Boolean", "Categorical", "Datetime")
 ALIKE: Final = {"Enum": "Categorical", "Date": "Datetime"}
-"""Dtypes that are stored as another, which takes the same cells."""
+"""Dtypes stored as another dtype that accepts the same cells."""
 
 
 class StateError(ValueError):
-    """A value that cannot be stored, or stored text that is no state."""
+    """A value that a file cannot store, or stored text that is not a state."""
 
 
 class OtherVersionError(StateError):
-    """What an intact file has and this version does not know, or lacks and this version needs."""
+    """A record or field of an intact file that this version does not know, or does not find."""
 
 
 def pack(state: object) -> tuple[Any, dict[str, np.ndarray]]:
@@ -376,7 +378,7 @@ class _Store:
 
 
 def _pack(value: Any, where: str, store: _Store) -> Any:
-    """One value as JSON; ``where`` is its path, for the message."""
+    """A value as JSON; ``where`` is its path, for error messages."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or type(value) in (bool, int, str):
@@ -404,7 +406,7 @@ def _pack(value: Any, where: str, store: _Store) -> Any:
 
 
 def _pack_array(value: np.ndarray, where: str, store: _Store) -> dict[str, Any]:
-    """A numeric array beside the tree, an array of strings or objects inside it."""
+    """JSON node of an array: numbers go into strips, strings and objects into the node itself."""
     if value.dtype.kind in "OU":
         cells = [_pack(cell, where, store) for cell in value.ravel().tolist()]
         return {"objects": [value.dtype.kind, list(value.shape), cells]}
@@ -426,7 +428,7 @@ def _pack_mapping(value: Mapping[Any, Any], where: str, store: _Store) -> dict[s
 
 
 def _pack_record(value: Any, where: str, store: _Store) -> dict[str, Any]:
-    """A record, or the number of an equal one that was packed before."""
+    """JSON node of a record, or the number of an equal record that was packed before."""
     packed = {"record": [type(value).__name__, _pack_fields(value, where, store)]}
     number = len(store.records)
     first = store.records.setdefault(json.dumps(_numbered(packed, store)), number)
@@ -437,7 +439,7 @@ def _pack_record(value: Any, where: str, store: _Store) -> dict[str, Any]:
 
 
 def _numbered(tree: Any, store: _Store) -> Any:
-    """A tree with numbers in the place of its records: one text for all that are equal."""
+    """A tree with each record replaced by its number, so that equal trees give equal text."""
     if isinstance(tree, list):
         return [_numbered(item, store) for item in tree]
     if not isinstance(tree, dict):
@@ -471,7 +473,7 @@ def _pack_frame(value: Any, where: str) -> list[Any]:
 
 
 def _title(name: object) -> object:
-    """The name of a column as JSON has it: a list for a tuple, text for what is no plain value."""
+    """Name of a column for JSON: tuples as lists, any other object as text."""
     if isinstance(name, tuple):
         return list(map(_title, name))
     return name if isinstance(name, str | int | float) else str(name)
@@ -481,7 +483,7 @@ def _title(name: object) -> object:
 
 
 STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
-"""A string, to the end where it is not closed: no character is looked at twice."""
+"""A string, up to the end of the text if unclosed; possessive, so that matching is linear."""
 _STEPS: Final = np.zeros(256, np.int8)
 _STEPS[list(b"[{")], _STEPS[list(b"]}")] = 1, -1
 
@@ -525,7 +527,7 @@ def _finite(text: str) -> float:
 
 
 def unpack(tree: Any, strips: Mapping[str, np.ndarray]) -> Any:
-    """Build the state that :func:`pack` took apart; the tree is not trusted.
+    """Rebuild the state that :func:`pack` split, from an untrusted tree.
 
     StateError where it holds anything outside the table of this module.
 
@@ -537,7 +539,7 @@ def unpack(tree: Any, strips: Mapping[str, np.ndarray]) -> Any:
 
 
 class _Read(NamedTuple):
-    """Arrays, and the records that were built so far, in the order in which they were finished."""
+    """Arrays and records built so far, in the order of completion."""
 
     arrays: StoredArrays
     records: list[Any]
@@ -587,7 +589,7 @@ def _read_objects(content: Any, read: _Read) -> np.ndarray:
 
 
 def _read_record(content: Any, read: _Read) -> Any:
-    """A record with the fields of its class, and within its laws.
+    """A record with the fields of its class, checked against its laws.
 
     A field that has a default may be absent: an older version did not know it.
     """
@@ -614,7 +616,7 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
 
 
 def _class_named(name: str) -> type | None:
-    """The class that files know by a name; it is unknown only after every estimator is there."""
+    """The stored class of this name, after importing every estimator if needed; else None."""
     if name not in STORED:
         for home in (*ESTIMATORS.values(), BESIDE):
             import_module(home)
@@ -622,7 +624,7 @@ def _class_named(name: str) -> type | None:
 
 
 def check_record(record: Any) -> None:
-    """ValueError that says what a stored record lacks to be one that a fit makes."""
+    """ValueError that names the requirement that a stored record fails."""
     check_fields(record)
     if isinstance(record, Lawful):
         require(record.__laws__(), f"a {type(record).__name__}")
@@ -653,7 +655,7 @@ def _read_frame(content: Any, read: _Read) -> Any:
         raise StateError(f"unknown frame {content!r} in the state")
     names = [tuple(name) if isinstance(name, list) else name for name, _ in columns]
     keys = (
-        [str(place) for place in range(len(names))]
+        [str(position) for position in range(len(names))]
         if library == "pandas"
         else list(map(str, names))
     )
@@ -668,7 +670,7 @@ def _read_frame(content: Any, read: _Read) -> Any:
 
 
 def _list(content: Any) -> list[Any]:
-    """The content, which must be a list: a string or dict could pass for one."""
+    """The content, which must be a list; strings and dicts are refused, though they iterate."""
     if not isinstance(content, list):
         raise StateError(f"a list was expected in the state, received {type(content).__name__}")
     return content
@@ -708,11 +710,13 @@ MANIFEST: Final = "bayesrbf"
 MOST_BYTES: Final = 2**20
 """Most bytes of the manifest; the header, which contains it escaped, may have four times that."""
 MOST_DEPTH: Final = 40
+"""Maximum nesting of the JSON, far below Python's recursion limit."""
 MOST_ARRAYS: Final = 10_000
+"""Maximum number of arrays and of references to arrays."""
 MOST_FILE: Final = 2**31
-"""Bytes of a file."""
+"""Maximum bytes of a file, which is read into memory whole."""
 MOST_SHOWN: Final = 500
-"""Characters of a file that an error repeats."""
+"""Maximum characters of a file that an error repeats."""
 
 _NODE: Final = re.compile(r'\{"(?:array|coded|coded single|single)":')
 """Start of a node that refers to an array."""
@@ -742,21 +746,21 @@ class ArtefactError(ValueError):
 
 
 def shown(message: object) -> str:
-    """A message on one line, without characters that could control a terminal."""
+    """A message on one line, without characters that control a terminal."""
     text = str(message)[:MOST_SHOWN]
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
-def of_other_version(path: str | os.PathLike[str], what: object) -> ArtefactError:
-    """An error on what an intact file has, or lacks, with how to go on."""
+def of_other_version(path: str | os.PathLike[str], problem: object) -> ArtefactError:
+    """Error on a problem of an intact file from another version, with a remedy."""
     return ArtefactError(
-        f"{path} {shown(what)}. It is not of this version of bayesrbf: load it with the version "
+        f"{path} {shown(problem)}. It is not of this version of bayesrbf: load it with the version "
         "that wrote it, or fit again and save the fit with this one."
     )
 
 
 def save_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -> str:
-    """Write a state of a kind to one file, whole or not at all, and return its SHA-256.
+    """Write a state to one file, whole or not at all, and return its SHA-256.
 
     ArtefactError where the state exceeds the limits of the format, ValueError where it holds
     something that a file cannot.
@@ -782,7 +786,7 @@ def encode(kind: str, tree: Any, arrays: dict[str, np.ndarray], path: str) -> by
 
 
 def seal(content: bytes) -> str:
-    """SHA-256 of a file with zeros in the place of its own digest."""
+    """SHA-256 of a file's bytes with zeros in place of the digest that it contains."""
     start = content.find(_SEAL) + len(_SEAL)
     hashed = hashlib.sha256(content[:start] + _NONE.encode())
     hashed.update(memoryview(content)[start + len(_NONE) :])
@@ -817,9 +821,9 @@ def load_state(path: str | os.PathLike[str], digest: str | None = None) -> tuple
 
 
 def _read(file: BinaryIO, path: str) -> tuple[dict[str, Any], bytes]:
-    """The manifest, and all bytes: those of the data only where the header describes them."""
+    """Manifest and all bytes of a file; the data are read only if the header describes them."""
     size = os.fstat(file.fileno()).st_size
-    start = file.read(8)
+    start = file.read(8)  # safetensors: the length of the header, little-endian
     length = int.from_bytes(start, "little")
     if len(start) < 8 or length > min(size - 8, 4 * MOST_BYTES):
         raise StateError("its header is cut short or too long")
@@ -855,14 +859,14 @@ def _read_header(content: bytes, size: int, path: str) -> tuple[dict[str, Any], 
 
 def _check_limits(text: str, n_arrays: int, size: int, path: str) -> None:
     """Refuse what is beyond the limits, when writing and when reading."""
-    for count, most, what in (
+    for count, most, unit in (
         (size, MOST_FILE, "bytes"),
         (len(text.encode()), MOST_BYTES, "bytes of manifest"),
         (depth(text), MOST_DEPTH, "levels of nesting"),
         (n_arrays + len(_NODE.findall(text)), MOST_ARRAYS, "arrays"),
     ):
         if count > most:
-            raise ArtefactError(f"{path} may have at most {most} {what}; it has {count}.")
+            raise ArtefactError(f"{path} may have at most {most} {unit}; it has {count}.")
 
 
 def _description(array: np.ndarray) -> list[Any]:
@@ -894,7 +898,7 @@ _deserialize: Callable[[bytes], list[tuple[str, dict[str, Any]]]] = safetensors.
 
 
 def _array(name: str, entry: dict[str, Any]) -> np.ndarray:
-    """An array that owns its memory, from bytes of the library."""
+    """Array with memory of its own, from an entry that safetensors deserialised."""
     if entry["dtype"] == "BOOL" and max(entry["data"], default=0) > 1:
         raise StateError(f"its array {name!r} holds booleans that are neither 0 nor 1")
     return np.frombuffer(entry["data"], dtype=DTYPES[entry["dtype"]]).reshape(entry["shape"])

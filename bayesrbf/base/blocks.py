@@ -1,9 +1,9 @@
 """Blocks of rows: in this process, from disk, or on the workers of a Dask cluster.
 
-All that a fit asks of rows are sums. :class:`Blocks` says so in three verbs: ``map`` a function
-over blocks of rows, have them ``kept`` where they lie, ``reduce`` what came of them. Who runs the
-map is the block's business: this process, over blocks on disk (:class:`LocalBlocks`), or a Dask
-cluster (:class:`DaskBlocks`). :func:`as_collection` cuts what a user hands over into such blocks.
+A fit needs only sums over rows. :class:`Blocks` has three operations: ``map`` a function over
+blocks of rows, store them (``kept``), and ``reduce`` the results. The map runs in this process,
+over blocks on disk (:class:`LocalBlocks`), or on a Dask cluster (:class:`DaskBlocks`).
+:func:`as_collection` splits a user's table into such blocks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 
 @runtime_checkable
 class Blocks[T](Protocol):
-    """Blocks of rows of one table in their order, or what a function made of each."""
+    """Ordered blocks of rows of one table, or results of a function of each block."""
 
     @property
     def n_blocks(self) -> int:
@@ -44,7 +44,7 @@ class Blocks[T](Protocol):
         ...
 
     def kept(self) -> Blocks[T]:
-        """These blocks, made once and held where they lie."""
+        """These blocks, computed once and stored in memory, on disk or on the workers."""
         ...
 
     def reduce(self, combine: Callable[[T, T], T]) -> T:
@@ -54,7 +54,7 @@ class Blocks[T](Protocol):
 
 @dataclass(frozen=True)
 class LocalBlocks[T]:
-    """Blocks that this process makes one at a time; a block is forgotten after its use."""
+    """Blocks that this process computes one at a time and releases after use."""
 
     makers: tuple[Callable[[], T], ...]
 
@@ -69,8 +69,8 @@ class LocalBlocks[T]:
 
     def map[S](self, function: Callable[..., S], *beside: Sequence[Any]) -> Blocks[S]:
         """Apply a function to every block and its own entry of each sequence, when needed."""
-        each = zip(self.makers, *beside, strict=True)
-        return LocalBlocks(tuple(partial(_made_then, function, *of_block) for of_block in each))
+        blocks = zip(self.makers, *beside, strict=True)
+        return LocalBlocks(tuple(partial(_made_then, function, *block) for block in blocks))
 
     def kept(self) -> Blocks[T]:
         """These blocks, made once: a single one in memory, several in temporary files.
@@ -80,7 +80,7 @@ class LocalBlocks[T]:
         if len(self.makers) == 1:
             return LocalBlocks((partial(_same, self.makers[0]()),))
         folder = _Folder()
-        return LocalBlocks(tuple(folder.keep(place, block) for place, block in enumerate(self)))
+        return LocalBlocks(tuple(folder.keep(index, block) for index, block in enumerate(self)))
 
     def reduce(self, combine: Callable[[T, T], T]) -> T:
         """All blocks combined from the first to the last."""
@@ -88,35 +88,35 @@ class LocalBlocks[T]:
 
 
 def _made_then[T, S](function: Callable[..., S], make: Callable[[], T], *beside: Any) -> S:
-    """Make a block, and of it what the function makes."""
+    """Result of a function for a block, which is made first."""
     return function(make(), *beside)
 
 
 def _same[T](block: T) -> T:
-    """Give a block that is in memory."""
+    """The block itself, which is in memory."""
     return block
 
 
 class _Folder:
-    """A temporary folder that is removed with the last block that is read from it."""
+    """A temporary folder, removed with the last reference to a block in it."""
 
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="bayesrbf-"))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
-    def keep[T](self, place: int, block: T) -> Callable[[], T]:
-        """Write a block, and say how to read it."""
-        with open(self.path / str(place), "wb") as file:
+    def keep[T](self, index: int, block: T) -> Callable[[], T]:
+        """Write a block to the folder, and return a function that reads it."""
+        with open(self.path / str(index), "wb") as file:
             pickle.dump(block, file, protocol=pickle.HIGHEST_PROTOCOL)
-        return partial(self.read, place)
+        return partial(self.read, index)
 
     def collected(self, query: Any) -> Any:
-        """The rows of a query of polars on a file that is here."""
+        """Rows of a polars query on a file in this folder."""
         return query.collect()
 
-    def read(self, place: int) -> Any:
-        """Read a block that this object wrote."""
-        with open(self.path / str(place), "rb") as file:
+    def read(self, index: int) -> Any:
+        """Block that was written under an index."""
+        with open(self.path / str(index), "rb") as file:
             return pickle.load(file)
 
 
@@ -128,11 +128,11 @@ FAN_IN: Final = 8
 PATIENCE: Final = 30.0
 """Seconds without a single worker after which a result is given up."""
 BREATH: Final = 1.0
-"""Seconds between two looks at the workers."""
+"""Seconds between two checks for workers."""
 
 
 class ClusterError(RuntimeError):
-    """A Dask cluster lost what a fit needs of it."""
+    """Loss of data, of all workers or of the scheduler of a Dask cluster."""
 
 
 def has_cluster() -> bool:
@@ -162,31 +162,31 @@ def dask_parts(X: Any) -> tuple[Any, ...]:
 class DaskBlocks[T]:
     """Blocks as tasks of the cluster whose client this process is."""
 
-    parts: tuple[Any, ...]
+    tasks: tuple[Any, ...]
     """One ``dask.delayed.Delayed`` a block."""
 
     @property
     def n_blocks(self) -> int:
         """Number of blocks."""
-        return len(self.parts)
+        return len(self.tasks)
 
     def __iter__(self) -> Iterator[T]:
         """Every block in turn, in this process."""
-        return map(computed, self.parts)
+        return map(computed, self.tasks)
 
     def map[S](self, function: Callable[..., S], *beside: Sequence[Any]) -> Blocks[S]:
         """Apply a function to every block; the function is sent once to each worker."""
         from dask import delayed
 
         shared, then = delayed(function, pure=False), delayed(_then, pure=False)
-        each = zip(self.parts, *beside, strict=True)
-        return DaskBlocks(tuple(then(shared, *of_block) for of_block in each))
+        blocks = zip(self.tasks, *beside, strict=True)
+        return DaskBlocks(tuple(then(shared, *block) for block in blocks))
 
     def kept(self) -> Blocks[T]:
-        """These blocks, made once and held by the workers; one that is lost is made again."""
+        """These blocks, computed once and persisted on the workers; a lost block is recomputed."""
         import dask
 
-        return DaskBlocks(tuple(dask.persist(*self.parts)))
+        return DaskBlocks(tuple(dask.persist(*self.tasks)))
 
     def reduce(self, combine: Callable[[T, T], T]) -> T:
         """All blocks combined in a tree.
@@ -195,7 +195,8 @@ class DaskBlocks[T]:
         """
         from dask import delayed
 
-        level, fold = list(self.parts), delayed(_fold, pure=False)
+        level = list(self.tasks)
+        fold = delayed(_fold, pure=False)
         while len(level) > 1:
             groups = [level[first : first + FAN_IN] for first in range(0, len(level), FAN_IN)]
             level = [fold(combine, *group) for group in groups]
@@ -203,12 +204,12 @@ class DaskBlocks[T]:
 
 
 def _then[T, S](function: Callable[..., S], block: T, *beside: Any) -> S:
-    """Apply a function that is a task's result itself."""
+    """Result of a function, itself the result of a task, for a block."""
     return function(block, *beside)
 
 
 def _fold[T](combine: Callable[[T, T], T], *blocks: T) -> T:
-    """Combine neighbours."""
+    """Combination of neighbouring blocks from left to right."""
     return reduce(combine, blocks)
 
 
@@ -236,7 +237,7 @@ def computed(root: Any) -> Any:
 
 
 def _alone_since(client: Any, before: float | None) -> float | None:
-    """Since when no worker is left; ClusterError where that is too long."""
+    """Time in seconds since which no worker is left, or None; ClusterError beyond ``PATIENCE``."""
     try:
         workers = client.scheduler_info()["workers"]
     except OSError as error:
@@ -256,7 +257,7 @@ def _alone_since(client: Any, before: float | None) -> float | None:
 
 
 BLOCK_ROWS: Final = 131_072
-"""Rows of a block where the collection has no blocks of its own."""
+"""Rows of a block where the collection itself has no blocks."""
 FORMS: Final = (
     "a Parquet file or folder by path, a dask.array or dask.dataframe, a Zarr array, a memory map "
     "or a polars LazyFrame"
@@ -305,7 +306,7 @@ def is_collection(X: Any) -> bool:
 
 
 def as_collection(X: Any, names: tuple[str, ...] | None = None) -> Collection | None:
-    """Cut a table out of memory into blocks; None where it is in memory.
+    """Blocks of a table out of memory; None for a table in memory.
 
     ``names`` are the columns to read of a file or a lazy frame, where it has them all.
     """
@@ -332,20 +333,20 @@ def _of_array(X: Any) -> Collection:
     chunk = getattr(X, "chunks", (1,))[0]
     step = max(1, BLOCK_ROWS // chunk) * chunk
     bounds = [*range(0, X.shape[0], step), X.shape[0]]
-    places = [slice(*ends) for ends in pairwise(bounds)]
+    row_slices = [slice(start, stop) for start, stop in pairwise(bounds)]
     return Collection(
-        LocalBlocks(tuple(partial(_slice, X, place) for place in places)),
-        tuple(place.stop - place.start for place in places),
+        LocalBlocks(tuple(partial(_slice, X, rows) for rows in row_slices)),
+        tuple(rows.stop - rows.start for rows in row_slices),
     )
 
 
-def _slice(X: Any, place: slice) -> np.ndarray:
-    """Some rows in memory."""
-    return np.array(X[place])
+def _slice(X: Any, rows: slice) -> np.ndarray:
+    """Rows of an array, in memory."""
+    return np.array(X[rows])
 
 
 def _of_dask(X: Any) -> Collection:
-    """Partitions of Dask: tasks of a cluster, or made here one at a time where there is none."""
+    """Partitions of a Dask collection: tasks on a cluster, or computed in this process."""
     lengths = None
     if hasattr(X, "chunks"):
         if X.ndim != 2:
@@ -353,10 +354,10 @@ def _of_dask(X: Any) -> Collection:
         X = X.rechunk({1: -1})
         has_lengths = not np.isnan(X.chunks[0]).any()
         lengths = tuple(map(int, X.chunks[0])) if has_lengths else None
-    parts = dask_parts(X)
-    blocks: Blocks[Any] = DaskBlocks(parts)
+    partitions = dask_parts(X)
+    blocks: Blocks[Any] = DaskBlocks(partitions)
     if not has_cluster():
-        blocks = LocalBlocks(tuple(part.compute for part in parts))
+        blocks = LocalBlocks(tuple(partition.compute for partition in partitions))
     return Collection(blocks, lengths, X)
 
 
@@ -372,9 +373,9 @@ def _of_lazy_frame(X: Any, names: tuple[str, ...] | None) -> Collection:
     n_rows = file.select(polars.len()).collect().item()
     starts = range(0, n_rows, BLOCK_ROWS)
     lengths = tuple(min(BLOCK_ROWS, n_rows - start) for start in starts)
-    parts = [file.slice(*part) for part in zip(starts, lengths, strict=True)]
+    queries = map(file.slice, starts, lengths)
     return Collection(
-        LocalBlocks(tuple(partial(folder.collected, part) for part in parts)), lengths
+        LocalBlocks(tuple(partial(folder.collected, query) for query in queries)), lengths
     )
 
 
@@ -429,23 +430,23 @@ def _read_group(file: Path, group: int, columns: list[str] | None) -> Any:
 
 
 def no_rows(like: Any) -> Any:
-    """An answer about no row, from one about some."""
+    """An empty answer with the columns and dtypes of ``like``."""
     return like[{_rows_of(like): slice(0)}] if _is_dataset(like) else like[:0]
 
 
 def _put_together(answered: Iterable[Any], like: Any) -> Any:
-    """Arrays and datasets as one; tables stay one a block. Rows of datasets are numbered."""
+    """Concatenated arrays or datasets, rows renumbered; an iterator over other tables."""
     if isinstance(like, np.ndarray):
         return np.concatenate([like[:0], *answered])
     if not _is_dataset(like):
         return iter(answered)
-    parts = [no_rows(like), *answered]
-    columns = {name: np.concatenate([_values(part, name) for part in parts]) for name in like}
-    return _dataset(columns, sum(part.sizes[_rows_of(like)] for part in parts), like)
+    answers = [no_rows(like), *answered]
+    columns = {name: np.concatenate([_values(answer, name) for answer in answers]) for name in like}
+    return _dataset(columns, sum(answer.sizes[_rows_of(like)] for answer in answers), like)
 
 
-def _lazy_answers(X: Any, parts: Sequence[Any], answer: Callable[[Any], Any], like: Any) -> Any:
-    """Answers about every partition of a Dask collection, computed when they are asked for.
+def _lazy_answers(X: Any, tasks: Sequence[Any], answer: Callable[[Any], Any], like: Any) -> Any:
+    """Lazy answers about the partitions of a Dask collection.
 
     Of arrays arrays, of frames frames; a dataset has lazy arrays, for which rows are counted.
     """
@@ -454,32 +455,34 @@ def _lazy_answers(X: Any, parts: Sequence[Any], answer: Callable[[Any], Any], li
     if hasattr(X, "map_partitions") and not _is_dataset(like):
         return X.map_partitions(answer, meta=like[:0], enforce_metadata=False)
     shared, then = delayed(answer, pure=False), delayed(_answered, pure=False)
-    answered = [then(shared, part) for part in parts]
+    answered = [then(shared, task) for task in tasks]
 
     def joined(of_parts: Sequence[Any], lengths: Sequence[Any], like: Any) -> Any:
         pieces = zip(of_parts, lengths, strict=True)
         return array.concatenate(
-            [array.from_delayed(one, (n, *like.shape[1:]), like.dtype) for one, n in pieces]
+            [array.from_delayed(task, (n, *like.shape[1:]), like.dtype) for task, n in pieces]
         )
 
     if not _is_dataset(like):
         return joined(answered, X.chunks[0], like)
-    lengths, values = _lengths(X), delayed(_values, pure=False)
+    lengths = _lengths(X)
+    values = delayed(_values, pure=False)
     columns = {
-        name: joined([values(one, name) for one in answered], lengths, like[name]) for name in like
+        name: joined([values(task, name) for task in answered], lengths, like[name])
+        for name in like
     }
     return _dataset(columns, sum(lengths), like)
 
 
 def _dataset(columns: Mapping[str, Any], n_rows: int, like: Any) -> Any:
-    """A dataset of other rows than those of ``like``, with its names and attributes."""
-    variables = {name: (like[name].dims, one, like[name].attrs) for name, one in columns.items()}
+    """Dataset of new columns and rows with the names, dims and attributes of ``like``."""
+    variables = {name: (like[name].dims, data, like[name].attrs) for name, data in columns.items()}
     coords = {**like.coords, _rows_of(like): np.arange(n_rows)}
     return type(like)(variables, coords, like.attrs)
 
 
 def _lengths(X: Any) -> tuple[int, ...]:
-    """Rows of every partition; of a frame, and of an array that does not know, they are counted."""
+    """Number of rows of each partition, computed where Dask does not know it."""
     if hasattr(X, "map_partitions"):
         return tuple(map(int, X.map_partitions(len).compute()))
     if np.isnan(X.chunks[0]).any():
@@ -488,9 +491,9 @@ def _lengths(X: Any) -> tuple[int, ...]:
     return tuple(map(int, X.chunks[0]))
 
 
-def _answered(answer: Callable[[Any], Any], part: Any) -> Any:
+def _answered(answer: Callable[[Any], Any], partition: Any) -> Any:
     """Apply a function that is a task's result itself."""
-    return answer(part)
+    return answer(partition)
 
 
 def _values(answer: Any, name: str) -> np.ndarray:

@@ -22,11 +22,11 @@ _SCRATCH: Final[set[Path]] = set()  # Folders of this process that are removed a
 
 
 def check_regular(path: str | os.PathLike[str], error: type[Exception]) -> None:
-    """Refuse what has no end or no bytes: a folder, a pipe, a device; nothing is opened for it."""
+    """Refuse a folder, pipe or device by its mode, without opening it."""
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "no plain file (a pipe, socket or device)"
-        raise error(f"{path} is {what}, where a file was expected.")
+        kind = "a folder" if stat.S_ISDIR(mode) else "no plain file (a pipe, socket or device)"
+        raise error(f"{path} is {kind}, where a file was expected.")
 
 
 def write_whole(path: str | os.PathLike[str], content: Buffer) -> None:
@@ -40,7 +40,7 @@ def write_whole(path: str | os.PathLike[str], content: Buffer) -> None:
 
 @contextmanager
 def writing_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield an unused name beside a file; what is written there replaces the file at the end.
+    """Yield an unused path in the file's folder; its content replaces the file at the end.
 
     Through a link, the file it points to is replaced. After any error an older file is as it was.
     """
@@ -110,8 +110,9 @@ def _refuse_folders(target: Path, names: Iterable[str]) -> None:
 
 
 def _exchange(beside: Path, target: Path) -> None:
-    """Move old files out and new ones in; each step is one that :func:`_undo` can read."""
-    journal, names = target / UNFINISHED, os.listdir(beside)
+    """Move old files out and new files in, in steps that :func:`_undo` can reverse."""
+    journal = target / UNFINISHED
+    names = os.listdir(beside)
     _refuse_folders(target, names)
     (beside / _OLD).mkdir()
     (beside / _NAMES).mkdir()
@@ -133,7 +134,7 @@ def _exchange(beside: Path, target: Path) -> None:
 
 
 def _undo(target: Path) -> None:
-    """Undo an exchange that was interrupted at any point, even in this undoing."""
+    """Reverse an exchange that was interrupted at any step, including an interrupted reversal."""
     journal = target / UNFINISHED
     if not journal.is_dir():
         return
@@ -151,7 +152,7 @@ def _undo(target: Path) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Wait until no other process exchanges files of a folder, where the system can tell."""
+    """Lock a folder against exchanges by other processes, where the system has locks."""
     if os.name != "posix":
         yield
         return
@@ -168,7 +169,7 @@ def _alone(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _removing(folder: Path, *around: Path) -> Iterator[None]:
-    """Remove a folder at the end, and those around it that are empty, from the inside out.
+    """Remove a folder at the end, and the empty folders around it from the inside out.
 
     An interrupt may come into the first removal; the second one is then the first.
     """
@@ -184,7 +185,7 @@ def _removing(folder: Path, *around: Path) -> Iterator[None]:
 
 
 def remove_scratch() -> None:
-    """Remove what this process has begun and not finished, before it ends without its handlers.
+    """Remove this process's unfinished folders before it exits without its handlers.
 
     An exchange of files that is under way is left to the next writer, as after a kill.
     """
@@ -193,7 +194,7 @@ def remove_scratch() -> None:
 
 
 def _remove(folder: Path, around: Iterable[Path]) -> None:
-    """Remove a folder, and those around it that are empty."""
+    """Remove a folder, and each of the folders around it that is empty."""
     shutil.rmtree(folder, ignore_errors=True)
     for empty in around:
         with suppress(OSError):
@@ -201,7 +202,7 @@ def _remove(folder: Path, around: Iterable[Path]) -> None:
 
 
 def _move(name: str, source: Path, to: Path) -> None:
-    """Move a file, if there is one."""
+    """Move a file, if it exists."""
     if os.path.lexists(source / name):
         os.replace(source / name, to / name)
 

@@ -53,22 +53,22 @@ def log_jacobian(
     entries = simplices.entries(values)
     value = simplices.log_sizes + float(safe_log(entries).sum())
     gradient = np.zeros(sum(variable.size for variable in variables))
-    gradient[simplices.places] = simplices.gradient(np.ones_like(entries), entries)
-    for variable, place in slices(variables):
+    gradient[simplices.indices] = simplices.gradient(np.ones_like(entries), entries)
+    for variable, coordinates in slices(variables):
         if variable.transform == "log":
             value += float(np.log(values[variable.name]).sum())
-            gradient[place] = 1.0
+            gradient[coordinates] = 1.0
     return value, gradient
 
 
 @cache
 def slices(variables: tuple[Variable, ...]) -> tuple[tuple[Variable, slice], ...]:
-    """Each variable with its place in the vector of coordinates."""
-    return tuple(zip(variables, places([v.size for v in variables]), strict=True))
+    """Each variable with its slice of the vector of coordinates."""
+    return tuple(zip(variables, consecutive_slices([v.size for v in variables]), strict=True))
 
 
-def places(sizes: list[int]) -> list[slice]:
-    """Lay things of these sizes one after the other: the entries of each."""
+def consecutive_slices(sizes: list[int]) -> list[slice]:
+    """Consecutive slices of the given sizes, from 0."""
     edges = [0, *itertools.accumulate(sizes)]
     return [slice(a, b) for a, b in itertools.pairwise(edges)]
 
@@ -98,19 +98,19 @@ def log_normal(values: Float[np.ndarray, "*shape"], sd: float) -> float:
 class Simplices:
     """All simplices among the variables, their entries side by side.
 
-    A simplex lies along the last axis of its variable. ``names``, ``slices`` and ``places`` have
-    the variables that hold simplices, the entries of each of them, and the coordinates of all.
-    ``log_sizes`` is the sum of the log numbers of entries.
+    A simplex lies along the last axis of its variable. ``names`` are the variables with simplices,
+    ``slices`` the entries of each variable, ``indices`` the coordinates of all entries, and
+    ``log_sizes`` the sum of ``log K`` over simplices of K entries.
     """
 
     def __init__(self, variables: tuple[Variable, ...]) -> None:
-        chosen = [(v, place) for v, place in slices(variables) if v.transform == "simplex"]
+        chosen = [(v, free) for v, free in slices(variables) if v.transform == "simplex"]
         shapes = [v.shape for v, _ in chosen]
-        entries = places([math.prod(shape) for shape in shapes])
+        entries = consecutive_slices([math.prod(shape) for shape in shapes])
         self.names = tuple(v.name for v, _ in chosen)
         self.slices = dict(zip(self.names, entries, strict=True))
-        indices = [np.arange(place.start, place.stop) for _, place in chosen]
-        self.places = np.concatenate([np.zeros(0, np.intp), *indices])
+        indices = [np.arange(free.start, free.stop) for _, free in chosen]
+        self.indices = np.concatenate([np.zeros(0, np.intp), *indices])
         numbers = [math.prod(shape[:-1]) for shape in shapes]
         self._sizes = np.repeat([0, *(shape[-1] for shape in shapes)], [0, *numbers])
         self.log_sizes = float(np.log(self._sizes).sum())
@@ -158,7 +158,7 @@ class Simplices:
 
 
 class Coordinates:
-    """The way from values of some variables to their coordinates and back, prepared once."""
+    """Maps between values of variables and unconstrained coordinates, prepared once."""
 
     def __init__(self, variables: tuple[Variable, ...]) -> None:
         self._simplices = Simplices.among(variables)
@@ -175,26 +175,28 @@ class Coordinates:
         self, values: Mapping[str, np.ndarray]
     ) -> Float[np.ndarray, " coordinate"]:
         """Coordinates of one point."""
-        simplices, theta = self._simplices, np.zeros(self._dimension)
-        theta[simplices.places] = simplices.coordinates(simplices.entries(values))
-        for variable, place in self._slices:
+        simplices = self._simplices
+        theta = np.zeros(self._dimension)
+        theta[simplices.indices] = simplices.coordinates(simplices.entries(values))
+        for variable, coordinates in self._slices:
             if variable.transform != "simplex":
                 value = np.asarray(values[variable.name], dtype=float).reshape(-1)
-                theta[place] = np.log(value) if variable.transform == "log" else value
+                theta[coordinates] = np.log(value) if variable.transform == "log" else value
         return theta
 
     def to_constrained(
         self, thetas: Float[np.ndarray, "*batch coordinate"]
     ) -> dict[str, np.ndarray]:
         """Constrained values of one point or of many."""
-        simplices, batch = self._simplices, thetas.shape[:-1]
-        probabilities = simplices.probabilities(thetas[..., simplices.places])
+        simplices = self._simplices
+        batch = thetas.shape[:-1]
+        probabilities = simplices.probabilities(thetas[..., simplices.indices])
         values = {}
-        for variable, place in self._slices:
+        for variable, coordinates in self._slices:
             if variable.transform == "simplex":
                 value = probabilities[..., simplices.slices[variable.name]]
             else:
-                value = thetas[..., place]
+                value = thetas[..., coordinates]
                 value = np.exp(value) if variable.transform == "log" else value
             values[variable.name] = value.reshape((*batch, *variable.shape))
         return values
@@ -273,18 +275,18 @@ class LogPosterior(ABC):
 
     @property
     def component_class(self) -> Int[np.ndarray, " component"]:
-        """Class of every component; those of one class are exchangeable."""
+        """Class of each component; components of one class are exchangeable."""
         return np.zeros(0, dtype=np.intp)
 
     @property
     def exchangeable(self) -> bool:
-        """Whether a class has components that can trade places."""
+        """Whether a class has several components, whose labels can be permuted."""
         return bool(np.bincount(self.component_class).max(initial=0) > 1)
 
     def component_log_joint(
         self, theta: Float[np.ndarray, " coordinate"]
     ) -> Float[np.ndarray, "row component"]:
-        """Log joint of rows and components, by which components are told apart.
+        """Log joint of rows and components, which identifies components for relabelling.
 
         ``log p(x_n, k)`` up to a constant per row, of the same rows at every call: all of the table
         or some hundreds of it.
@@ -347,13 +349,13 @@ class LogPosterior(ABC):
     def log_likelihoods(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs"]:
-        """:meth:`pointwise` at every point, of which there is at least one."""
+        """:meth:`pointwise` at one point or more, stacked."""
         return np.stack([self.pointwise(theta) for theta in thetas])
 
     def label_log_likelihoods(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs"] | None:
-        """``log p(y_n | x_n)`` where :meth:`pointwise` is of cells too: what a label adds to it.
+        """``log p(y_n | x_n)`` where :meth:`pointwise` is ``log p(x_n, y_n)``.
 
         None where it is the same, or where a label adds something else, such as a margin.
         """
@@ -367,13 +369,13 @@ class LogPosterior(ABC):
     def copies_log_likelihoods(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs"] | None:
-        """What the density has of every row beside :meth:`pointwise`; None: nothing."""
+        """Log likelihood of copies of the rows, in addition to :meth:`pointwise`; None without."""
         return None
 
     def component_log_joints(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point row component"]:
-        """:meth:`component_log_joint` at every point, of which there is at least one."""
+        """:meth:`component_log_joint` at one point or more, stacked."""
         return np.stack([self.component_log_joint(theta) for theta in thetas])
 
     # ---- a kernel of its own
@@ -425,7 +427,7 @@ class Predictor(ABC):
 
 @dataclass(frozen=True)
 class OneByOne(Predictor):
-    """A predictor that takes draws one by one."""
+    """A predictor that is evaluated draw by draw."""
 
     at: Callable[[np.ndarray], ClassPrediction]
 
@@ -434,9 +436,9 @@ class OneByOne(Predictor):
         return self.at(theta)
 
     def at_all(self, thetas: Float[np.ndarray, "draw coordinate"]) -> ClassPrediction:
-        """Predict under every draw, of which there is at least one."""
-        said = [self.at(theta) for theta in thetas]
+        """Predict under each of one or more draws."""
+        predictions = [self.at(theta) for theta in thetas]
         return ClassPrediction(
-            np.stack([one.log_probabilities for one in said]),
-            np.stack([one.log_density for one in said]),
+            np.stack([prediction.log_probabilities for prediction in predictions]),
+            np.stack([prediction.log_density for prediction in predictions]),
         )

@@ -52,12 +52,12 @@ def hats(missing_fraction: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*ro
     """
     knots = POOL_PRIOR.knots
     return np.stack(
-        [np.interp(missing_fraction, knots, one) for one in np.eye(len(knots))], axis=-1
+        [np.interp(missing_fraction, knots, hat) for hat in np.eye(len(knots))], axis=-1
     )
 
 
 def knot_weights(missing_fraction: Float[np.ndarray, " row"]) -> Float[np.ndarray, "row knot"]:
-    """How much a row counts at every knot: the more the nearer, and not at all without a cell."""
+    """Weight of a row at each knot: its hat functions, or 0 for a row without a cell."""
     return hats(missing_fraction) * (missing_fraction < 1)[:, None]
 
 
@@ -67,10 +67,11 @@ def powers(
     prior_exponents: Float[np.ndarray, "*draws knot"],
 ) -> tuple[Float[np.ndarray, "*all_rows"], Float[np.ndarray, "*all_rows"]]:
     """Temperature and prior exponent of every row, under one point or under every draw."""
-    basis, some = hats(missing_fraction), missing_fraction < 1
+    basis = hats(missing_fraction)
+    has_cells = missing_fraction < 1
     # Without a cell nothing is known but the shares, whatever the last knot says.
-    temperature = np.where(some, np.exp(log_temperatures @ basis.T), 0.0)
-    prior_exponent = np.where(some, prior_exponents @ basis.T, 1.0)
+    temperature = np.where(has_cells, np.exp(log_temperatures @ basis.T), 0.0)
+    prior_exponent = np.where(has_cells, prior_exponents @ basis.T, 1.0)
     return temperature, prior_exponent
 
 

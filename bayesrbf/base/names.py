@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 OBS: Final = "obs"
-ROW: Final = "row"  # Rows with or without a label, beside ``obs``, those that have one.
+ROW: Final = "row"  # Rows with or without a label; ``obs`` are the labelled rows alone.
 FEATURE: Final = "feature"
 COLUMN: Final = "column"  # Columns of any kind; in a row of cells, the label too.
 # ArviZ has a dim "component" of its own: psense_summary lays prior and likelihood along it.
@@ -55,7 +55,7 @@ STANDARD_COEFFICIENTS: Final = "standard_coefficients"
 LOCAL_SCALES: Final = "local_scales"
 GLOBAL_SCALE: Final = "global_scale"
 
-RATES: Final = "rates"  # How fast a kernel falls along each column.
+RATES: Final = "rates"  # Inverse length scales of a kernel, by column.
 LOG_RATE_FACTORS: Final = "log_rate_factors"
 LOG_COMMON_FACTOR: Final = "log_common_factor"
 LOG_NOISE: Final = "log_noise"
@@ -74,10 +74,10 @@ OBSERVED: Final = "x"
 JOINT: Final = "x_y"
 """The log likelihood p(x, y): rows and their labels."""
 OBJECTIVE: Final = "objective"
-"""In the place of a log likelihood: an objective, such as a margin, that nothing compares with."""
+"""Replaces the log likelihood where the objective, such as a margin, is not a likelihood."""
 PROBABILITY: Final = "probability"
 
-PART: Final = "part"  # What is in doubt behind an interval.
+PART: Final = "part"  # Components of the uncertainty behind an interval.
 BEFORE_LABELS: Final = "before any label"
 MISSING_CELLS: Final = "missing cells"
 LABELS_HELD_OUT: Final = "labels held out"

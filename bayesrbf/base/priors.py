@@ -45,12 +45,12 @@ from bayesrbf.base.rows import (
 
 
 LEAST_EXPONENT = 1e-12
-"""Exponents nearer to zero than this are zero: the map is a logarithm."""
+"""Exponents below this count as zero, where (t^p - 1) / p would cancel: the map is a logarithm."""
 ROUNDING = 1e-12
-"""Standard deviations from 0 within which a cell that was 0 may come back from standard units."""
+"""Rounding error, in standard deviations, of a cell of 0 after a round trip of units."""
 MARGIN = 0.5
-"""Cells that a model makes lie within the training cells' range, widened on either side by this
-share of it: the inverse of a map can be steep."""
+"""Share of the training range by which the range of generated cells is wider on either side: the
+inverse of a map can be steep."""
 
 
 @stored
@@ -73,7 +73,7 @@ class PowerMaps:
 
     @property
     def rounded(self) -> PowerMaps:
-        """The maps themselves: they keep nothing that is large."""
+        """The maps themselves: no field is large enough to be stored in fewer digits."""
         return self
 
     def forward(
@@ -96,14 +96,14 @@ class PowerMaps:
     def backward(
         self, mapped: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:
-        """The cells that are mapped to given numbers: the inverse of :meth:`forward`."""
+        """Inverse of :meth:`forward`: cells whose mapped values are given."""
         u = self.units.forward(mapped)
         inside = np.clip(u, yeo_johnson(self.low, self.powers), yeo_johnson(self.high, self.powers))
         held = _inverse(inside, self.powers)
         return self.units.backward(held + (u - inside) * np.exp(-self._log_slope(held)))
 
     def applied(self, rows: Observations) -> Observations:
-        """Rows with their real cells mapped, and what that does to their log densities."""
+        """Rows with mapped real cells, and log Jacobians with the maps' log slopes added."""
         mapped, log_slope = self.with_log_slope(rows.real)
         change = np.nansum(log_slope, axis=1)
         return replace(rows, real=mapped, log_jacobian=rows.log_jacobian + change)
@@ -111,7 +111,7 @@ class PowerMaps:
     def within_range(
         self, real: Float[np.ndarray, "*rows feature"]
     ) -> Float[np.ndarray, "*rows feature"]:
-        """Cells held within the range of the training cells, widened by half of it.
+        """Cells clipped to the training range, widened by ``MARGIN`` of its width.
 
         A column without a negative cell stays above half of its least cell, and one without a
         positive cell below half of its greatest: a logarithm of them is possible, and no sign new.
@@ -156,7 +156,7 @@ def yeo_johnson(
 
 
 def _inverse(u: np.ndarray, powers: np.ndarray) -> np.ndarray:
-    """The x with ``yeo_johnson(x) = u``, for u that some x is mapped to."""
+    """Inverse of :func:`yeo_johnson`: the x with ``psi(x) = u``."""
     exponent = np.where(u >= 0, powers, 2 - powers)
     none = np.abs(exponent) < LEAST_EXPONENT
     size = np.abs(u)
@@ -188,14 +188,14 @@ _BOUNDS: Final[dict[str, tuple[str, Callable[[float], bool]]]] = {
 
 
 def check_constant(constant: str, value: object, argument: str, *instead: object) -> None:
-    """ValueError unless a constant is a number with a meaning, or one of what it may be instead.
+    """ValueError unless a constant is a number within its bounds, or an allowed alternative.
 
     >>> check_constant("kappa", 2, "Blend.kappa", "cv")
     Traceback (most recent call last):
     ValueError: Blend.kappa must be in [0, 1], or 'cv'; received 2.
     """
     words, holds = _BOUNDS[constant]
-    if any(value is one or (isinstance(value, str) and value == one) for one in instead):
+    if any(value is word or (isinstance(value, str) and value == word) for word in instead):
         return
     if not isinstance(value, Real) or isinstance(value, bool) or not holds(float(value)):
         needed = ", or ".join([words, *map(repr, instead)])
@@ -204,7 +204,7 @@ def check_constant(constant: str, value: object, argument: str, *instead: object
 
 @stored
 class Objective:
-    r"""One objective and its constants.
+    r"""An objective and its constants.
 
     With the log joints :math:`b_c = \log p(x, c)` of a row, its label y, and the
     violation of the margin
@@ -271,12 +271,12 @@ class Objective:
     @property
     def generative_weight(self) -> float:
         """Weight of a row's density: alpha + beta."""
-        own, every, _ = self.coefficients
-        return own + every
+        joint, marginal, _ = self.coefficients
+        return joint + marginal
 
     @property
     def prior_power(self) -> float:
-        """Exponent of the prior: kappa in a blend, so that it weighs as in the likelihood."""
+        """Exponent of the prior: kappa in a blend, the weight of its log p(x), else 1."""
         return float(self.kappa) if self.name == "blend" else 1.0
 
 
@@ -285,7 +285,7 @@ class Objective:
 
 @stored
 class MixturePrior:
-    """Hyper-parameters of a mixture; they are its only regularisation.
+    """Hyper-parameters of a mixture's prior, which is its only regularisation.
 
     Attributes
     ----------
@@ -325,13 +325,13 @@ class MixturePrior:
                     f"received {value!r}."
                 )
 
-    def weakened(self, part: float, specification: MixtureSpecification) -> MixturePrior:
-        """A copy whose covariance prior is weaker by the factor ``part``."""
-        if part == 1:
+    def weakened(self, factor: float, specification: MixtureSpecification) -> MixturePrior:
+        """A copy whose covariance prior is weaker by the factor ``factor``."""
+        if factor == 1:
             return self
         declared = self.degrees_of_freedom
         strength = specification.prior_rows if declared is None else declared
-        return replace(self, degrees_of_freedom=part * strength)
+        return replace(self, degrees_of_freedom=factor * strength)
 
     def resolve(
         self,
@@ -359,10 +359,10 @@ class MixturePrior:
 
 @dataclass(frozen=True)
 class PoolPrior:
-    """Constants of a pool of classifiers, and of how one classifier is calibrated.
+    """Prior and constants of the pool of classifiers and of the calibration of one classifier.
 
-    With them parameters that rows held out teach little of stay near those of an even pool that is
-    given out as it is.
+    Parameters about which held-out rows say little stay near those of an equally weighted pool
+    without calibration.
     """
 
     pseudo_rows: float = 1.0
@@ -420,7 +420,7 @@ class MixtureHyperparameters:
             location=self.location[order.features],
             scale=self.scale[order.features],
             category_concentrations=tuple(
-                self.category_concentrations[place] for place in order.categories
+                self.category_concentrations[index] for index in order.categories
             ),
         )
 
@@ -509,7 +509,7 @@ class Status(Enum):
 
     @property
     def sentence(self) -> str:
-        """A sentence: how the fit ended, and what to do about it."""
+        """Message on how the fit ended, and on the remedy."""
         return _SENTENCES[self]
 
 
@@ -571,10 +571,10 @@ class Fit:
 
 @dataclass(frozen=True)
 class ClassPrediction:
-    """Predictions for some rows, under one draw of the parameters or under several.
+    """Log class probabilities and log densities of rows, under one draw or several.
 
-    The parts stay apart: in their sum, a density far from all rows would leave no digit
-    to the classes.
+    The two are separate because their sum, far from all rows, would have no digits left for the
+    classes.
     """
 
     log_probabilities: Float[np.ndarray, "*draws obs label"]

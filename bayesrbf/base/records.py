@@ -18,19 +18,19 @@ import numpy as np
 STORED: Final[dict[str, type]] = {}
 """Every class that a file may name, by its name."""
 ANY_NUMBER: Final[Mapping[str, bool]] = {"any_number": True}
-"""Metadata of a field whose numbers may be NaN or infinite; what they may be, laws say."""
+"""Metadata of a field whose numbers may be NaN or infinite, subject to the laws alone."""
 
 Requirements = Iterator[tuple[bool, str]]
-"""Whether something holds, and what is required."""
+"""Pairs of whether a requirement holds and its text."""
 
 TOLERANCE: Final = 1e-6
-"""Greatest difference between a sum of probabilities and one."""
+"""Maximum difference of a sum of probabilities from one in a file."""
 MOST_PARTS: Final = 10**6
-"""Columns, levels, components and the like."""
+"""Maximum number of columns, levels or components in a file."""
 MOST_LOG: Final = 1e6
-"""Greatest output weight and other logarithm."""
+"""Maximum magnitude of output weights and other logarithms in a file."""
 SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100
-"""Bounds of scales and precisions in standard units: beyond, their squares are no numbers."""
+"""Bounds of scales and precisions in standard units, so that squares and quotients are finite."""
 
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 else:
 
     class Stored:
-        """An argument of a user: its type is for readers and type checkers, own errors check it."""
+        """Annotation of a user's argument, for readers and type checkers; unchecked at run time."""
 
         def __class_getitem__(cls, item: object) -> object:
             return Any
@@ -46,13 +46,13 @@ else:
 
 @runtime_checkable
 class Lawful(Protocol):
-    """A record of which its types do not say everything."""
+    """A record with requirements beyond the types of its fields."""
 
     def __laws__(self) -> Requirements: ...
 
 
 def named[T](kind: type[T]) -> type[T]:
-    """Let files name a class; no other may have its name."""
+    """Register a class under its name in files; names are unique."""
     other = STORED.get(kind.__name__, kind)
     if other.__module__ != kind.__module__:
         raise TypeError(
@@ -65,23 +65,23 @@ def named[T](kind: type[T]) -> type[T]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def stored[T](kind: type[T]) -> type[T]:
-    """Make a class a frozen dataclass that files may name; pickles hold its fields alone."""
+    """Frozen dataclass that files may name; pickles hold its fields and no cached values."""
     record = named(dataclass(frozen=True)(kind))
     setattr(record, "__getstate__", field_values)  # noqa: B010 - mypy takes no method there
     return record
 
 
 def field_values(record: Any) -> dict[str, Any]:
-    """The fields of a record; what it keeps of what was made of them can be large."""
-    return {one.name: vars(record)[one.name] for one in fields(record)}
+    """Fields of a record by name, without cached values, which can be large."""
+    return {attribute.name: vars(record)[attribute.name] for attribute in fields(record)}
 
 
 def short_repr(record: Any) -> str:
     """A record with the fields that are not at their defaults, as scikit-learn shows estimators."""
     changed = {
-        one.name: vars(record)[one.name]
-        for one in fields(record)
-        if one.default is MISSING or vars(record)[one.name] != one.default
+        attribute.name: vars(record)[attribute.name]
+        for attribute in fields(record)
+        if attribute.default is MISSING or vars(record)[attribute.name] != attribute.default
     }
     listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
     return f"{type(record).__name__}({listed})"
@@ -89,9 +89,9 @@ def short_repr(record: Any) -> str:
 
 def require(requirements: Requirements, owner: str) -> None:
     """ValueError that names the first requirement that does not hold."""
-    for holds, what in requirements:
+    for holds, requirement in requirements:
         if not holds:
-            raise ValueError(f"{owner} needs {what}")
+            raise ValueError(f"{owner} needs {requirement}")
 
 
 def simplex(values: np.ndarray) -> bool:

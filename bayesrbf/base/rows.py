@@ -48,11 +48,11 @@ class Order:
 
     @cached_property
     def of_one_class(self) -> Order:
-        """A copy for rows that all belong to one class."""
+        """A copy with a single class."""
         return replace(self, classes=np.zeros(1, dtype=np.intp))
 
     def then(self, following: Order) -> Order:
-        """The composition of two orders: this one first, then ``following``."""
+        """Composition of two orders: this order first, then ``following``."""
         return Order(
             self.features[following.features],
             self.categories[following.categories],
@@ -65,8 +65,8 @@ class Order:
         ``levels`` are the numbers of levels in the old order; levels of a column stay in theirs.
         """
         edges = self.features.size + np.cumsum([0, *levels])
-        parts = [np.arange(edges[j], edges[j + 1]) for j in self.categories]
-        return np.concatenate([self.features, *parts])
+        indicators = [np.arange(edges[j], edges[j + 1]) for j in self.categories]
+        return np.concatenate([self.features, *indicators])
 
     def labels(self, codes: Int[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
         """Class codes in this order; -1, where a label is hidden, stays."""
@@ -75,8 +75,8 @@ class Order:
         return codes if same else np.append(new, -1)[codes]
 
     def __laws__(self) -> Requirements:
-        parts = (self.features, self.categories, self.classes)
-        yield all(map(permutation, parts)), "permutations"
+        permutations = (self.features, self.categories, self.classes)
+        yield all(map(permutation, permutations)), "permutations"
 
 
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
@@ -86,9 +86,9 @@ COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
 INDEPENDENT: Final = ("diag", "spherical")
 """Shapes of covariances that are diagonal matrices."""
 MOST_FULL: Final = 100
-"""Real columns up to which a shape that nobody asked for is a whole matrix. A row with hidden cells
-costs the cube of their number: a stack of 150 rows of 256 columns takes ten times as long with
-whole ones. Of 41 rows of 100 genes diagonals were as good."""
+"""Real columns up to which covariances are full by default. A row with missing cells costs the cube
+of their number: a stack of 150 rows of 256 columns takes ten times as long with full covariances.
+On 41 rows of 100 genes diagonal covariances were as good."""
 
 
 def default_shape(n_features: int) -> CovarianceType:
@@ -102,7 +102,7 @@ def default_shape(n_features: int) -> CovarianceType:
 
 @stored
 class Variable:
-    """One free variable of a declared graph, and where it lives.
+    """A free variable of a declared graph: name, dims, shape and transform.
 
     The transform maps constrained to unconstrained coordinates. ``"simplex"`` acts on the last axis
     and drops one coordinate: ``t = log p - mean(log p)`` without its last entry.
@@ -167,27 +167,27 @@ class MixtureSpecification:
         return self.component_class[-1] + 1
 
     def components_in(self, order: Order) -> Int[np.ndarray, " component"]:
-        """Old component that each one comes from, where classes are in another order.
+        """Old index of each component, where classes are in another order.
 
         Components of a class stay in their order.
         """
-        places = np.arange(self.n_components)
-        return np.concatenate([places[self.class_slices[label]] for label in order.classes])
+        indices = np.arange(self.n_components)
+        return np.concatenate([indices[self.class_slices[label]] for label in order.classes])
 
     def reordered(self, order: Order) -> MixtureSpecification:
         """Put columns and classes in another order."""
         classes = order.new_codes[np.asarray(self.component_class)[self.components_in(order)]]
-        levels = tuple(self.levels[place] for place in order.categories)
+        levels = tuple(self.levels[index] for index in order.categories)
         return replace(self, levels=levels, component_class=tuple(classes.tolist()))
 
     @cached_property
     def shape(self) -> CovarianceType:
-        """Shape of one covariance matrix: ``"tied"`` ones are full."""
+        """Shape of a covariance matrix: "full" for ``"tied"``, else the type itself."""
         return "full" if self.covariance_type == "tied" else self.covariance_type
 
     @cached_property
     def independent(self) -> bool:
-        """Whether the real cells of a row are independent given its component."""
+        """Whether the real cells of a row are independent given the component."""
         return self.covariance_type in INDEPENDENT
 
     @property
@@ -203,7 +203,7 @@ class MixtureSpecification:
 
     @property
     def group_dims(self) -> tuple[str, ...]:
-        """Dims of the covariances' groups: of components, of classes, or none for a single one.
+        """Dims of the covariance groups: components, classes, or none for a single group.
 
         >>> MixtureSpecification(2, (), (0, 1), "tied").group_dims
         ('class_label',)
@@ -245,22 +245,22 @@ class MixtureSpecification:
         yield within(self.levels, 1, MOST_PARTS), "levels in every categorical column"
 
 
-# Units: rows that stay on one side of every split.
+# Independent subjects: rows of one subject stay on one side of every split.
 
 
 @stored
 class Units:
-    """The unit of every row: copies of a row, or rows of one group, are one unit."""
+    """Index of the independent subject behind each row: copies of a row, or rows of one group."""
 
     numbers: Int[np.ndarray, " obs"]
-    """Rows of one number are one unit."""
+    """Subject of each row."""
     counts: Float[np.ndarray, " obs"]
-    """Units that a row stands for: a part of one where a unit has several rows, several where
-    equal rows of different units are one row."""
+    """Number of subjects behind each row: 1/n for each of a subject's n rows, k after merging k
+    equal subjects."""
 
     @classmethod
     def of(cls, numbers: Int[np.ndarray, " obs"]) -> Units:
-        """Units of rows that are not merged: every row is an equal part of its unit.
+        """Subjects of unmerged rows, with counts ``1 / n`` for each of a subject's n rows.
 
         >>> Units.of(np.array([0, 0, 1])).counts
         array([0.5, 0.5, 1. ])
@@ -274,11 +274,11 @@ class Units:
 
     @property
     def split(self) -> Bool[np.ndarray, " obs"]:
-        """Rows that are a part of a unit only."""
-        return self.counts < 1 - 1e-6  # parts that were added up are one but for rounding
+        """Whether a row is one of several rows of its subject."""
+        return self.counts < 1 - 1e-6  # shares that were added up are one but for rounding
 
     def together(self, rows: np.ndarray) -> Bool[np.ndarray, " obs"]:
-        """Whether a row is of the same unit as some of the given rows."""
+        """Whether a row is of the same subject as one of the given rows."""
         return np.isin(self.numbers, self.numbers[rows])
 
     def __laws__(self) -> Requirements:
@@ -289,14 +289,14 @@ class Units:
         )
 
 
-def joined_units(parts: Sequence[tuple[Units | None, int]]) -> Units | None:
-    """Units of the rows of several parts of a table, given with their numbers of rows."""
-    given = [units for units, _ in parts if units is not None]
-    if not given:
+def joined_units(tables: Sequence[tuple[Units | None, int]]) -> Units | None:
+    """Subjects of the rows of several tables; ``tables`` has each with its number of rows."""
+    known = [units for units, _ in tables if units is not None]
+    if not known:
         return None
-    free = 1 + max(int(units.numbers.max(initial=-1)) for units in given)
+    free = 1 + max(int(units.numbers.max(initial=-1)) for units in known)
     every = []
-    for units, n in parts:
+    for units, n in tables:
         every.append(Units(free + np.arange(n), np.ones(n)) if units is None else units)
         free += n
     return Units(
@@ -306,7 +306,7 @@ def joined_units(parts: Sequence[tuple[Units | None, int]]) -> Units | None:
 
 
 def copies_sentence(repeated: int) -> str:
-    """Sentence on rows that are copies of an earlier one, and how they are held out.
+    """Message on duplicates of earlier rows, which no split separates.
 
     >>> copies_sentence(1)
     '1 row equals an earlier row in every cell, beyond chance: no split has copies on both sides.'
@@ -320,13 +320,13 @@ def copies_sentence(repeated: int) -> str:
 
 
 AT_ONCE = 2**19
-"""Numbers that an array over a block of rows may take: 4 MiB."""
+"""Maximum numbers of an array over a block of rows: 4 MiB."""
 IN_CACHE = 2**16
-"""Numbers of an array that is gone through several times: 512 KiB stay in a core's own cache."""
+"""Maximum numbers of an array that is read several times: 512 KiB stay in a core's own cache."""
 
 
 def in_blocks(n_rows: int, numbers_a_row: int, *, cached: bool = False) -> Iterator[slice]:
-    """Neighbouring rows, so many that an array of that many numbers a row stays within the bound.
+    """Slices of neighbouring rows whose arrays of ``numbers_a_row`` stay within the memory bound.
 
     >>> list(in_blocks(5, AT_ONCE // 2))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
@@ -352,10 +352,10 @@ class Observations:
     units: Units | None = None
     """Rows that stay on one side of every split; None: every row is alone."""
     whole: Shaped[np.ndarray, "obs *_"] | None = field(default=None, metadata=ANY_NUMBER)
-    """The rows as they came, where they are compared whole; they have no cells then."""
+    """The original rows, for models of pairwise dissimilarities, which have no cells."""
     missing: Int[np.ndarray, "obs column"] | None = None
-    """Missing indicators, by the table's columns: 1 missing, 0 measured, -1 where the package hides
-    the cell. None: every cell that is missing was missing in the table."""
+    """Missing indicators, by the table's columns: 1 missing, 0 measured, -1 masked by the package.
+    None: no cell is masked."""
 
     @property
     def n_obs(self) -> int:
@@ -364,12 +364,12 @@ class Observations:
 
     @property
     def n_labelled(self) -> float:
-        """Number of units with a label, whatever they weigh."""
+        """Number of subjects with a label, whatever their weight."""
         return float(self.unit_counts[self.labels >= 0].sum())
 
     @property
     def unit_counts(self) -> Float[np.ndarray, " obs"]:
-        """Number of units that every row stands for."""
+        """Number of subjects behind each row."""
         return np.ones(self.n_obs) if self.units is None else self.units.counts
 
     def take(self, rows: np.ndarray | slice) -> Observations:
@@ -386,9 +386,9 @@ class Observations:
         )
 
     def in_blocks(self) -> Iterator[tuple[slice, Observations]]:
-        """Blocks of neighbouring rows, and which rows they are: what is made of each is small."""
-        for part in in_blocks(max(1, self.n_obs), self.real.shape[1] + self.codes.shape[1]):
-            yield part, self.take(part)
+        """Blocks of neighbouring rows with their slices, small enough for arrays over each."""
+        for block in in_blocks(max(1, self.n_obs), self.real.shape[1] + self.codes.shape[1]):
+            yield block, self.take(block)
 
     def reordered(self, order: Order) -> Observations:
         """Put columns and classes in another order; rows stay in theirs."""
@@ -403,7 +403,7 @@ class Observations:
     def __laws__(self) -> Requirements:
         yield not np.isinf(self.real).any(), "cells that are finite or NaN"
         codes = (self.codes, self.labels, *([] if self.missing is None else [self.missing]))
-        yield all(within(some, -1) for some in codes), "codes of -1 and above"
+        yield all(within(values, -1) for values in codes), "codes of -1 and above"
         yield within(self.weights, 0), "weights of 0 and above"
         yield self.log_jacobian.shape in ((), self.labels.shape), "a log Jacobian for every row"
         yield self.whole is None or len(self.whole) == self.labels.size, "every row as it came"
@@ -411,30 +411,30 @@ class Observations:
         yield units is None or units.numbers.shape == self.labels.shape, "a unit of every row"
 
 
-def joined_rows(parts: Sequence[Observations]) -> Observations:
+def joined_rows(tables: Sequence[Observations]) -> Observations:
     """Rows of several tables of the same columns, one table after another.
 
     Missing indicators stay where all tables have them.
     """
-    first = parts[0]
-    whole = [part.whole for part in parts if part.whole is not None]
-    missing = [part.missing for part in parts if part.missing is not None]
-    jacobians = [np.broadcast_to(part.log_jacobian, part.n_obs) for part in parts]
+    first = tables[0]
+    whole = [table.whole for table in tables if table.whole is not None]
+    missing = [table.missing for table in tables if table.missing is not None]
+    jacobians = [np.broadcast_to(table.log_jacobian, table.n_obs) for table in tables]
     return Observations(
-        np.concatenate([part.real for part in parts]),
-        np.concatenate([part.codes for part in parts]),
-        np.concatenate([part.labels for part in parts]),
-        np.concatenate([part.weights for part in parts]),
+        np.concatenate([table.real for table in tables]),
+        np.concatenate([table.codes for table in tables]),
+        np.concatenate([table.labels for table in tables]),
+        np.concatenate([table.weights for table in tables]),
         np.concatenate(jacobians) if first.log_jacobian.ndim else first.log_jacobian,
-        joined_units([(part.units, part.n_obs) for part in parts]),
+        joined_units([(table.units, table.n_obs) for table in tables]),
         np.concatenate(whole) if whole else None,
-        np.concatenate(missing) if len(missing) == len(parts) else None,
+        np.concatenate(missing) if len(missing) == len(tables) else None,
     )
 
 
 @dataclass(frozen=True)
 class ColumnAtoms:
-    """The point masses of a real column; cells there are missing, and a category says at which.
+    """Point masses of a real column: a category has each cell's atom, and its real is missing.
 
     Its level 0 is a cell at no atom.
     """
@@ -484,7 +484,7 @@ class Standardisation:
 
 @stored
 class MixtureParameters:
-    """A point of the mixture: one value of everything that is free.
+    """Parameters of a mixture at one point.
 
     The holder knows the units of the reals: the numerics work in standard units, and everything
     that a user sees is in the user's units.
@@ -505,7 +505,7 @@ class MixtureParameters:
         components: Int[np.ndarray, " chosen"] | slice,
         groups: Int[np.ndarray, " group"] | slice,
     ) -> MixtureParameters:
-        """Some components and covariance groups, in the given order."""
+        """Selected components and covariance groups, in the given order."""
         return replace(
             self,
             weights=self.weights[components],
@@ -515,7 +515,7 @@ class MixtureParameters:
         )
 
     def in_units(self, units: Standardisation) -> MixtureParameters:
-        """The mixture of x = location + scale * z, where this one is of z."""
+        """Mixture of ``x = location + scale * z``, from the mixture of z."""
         # The second axis of factors of every shape is the column.
         factors = (self.precisions_cholesky.swapaxes(1, -1) / units.scale).swapaxes(1, -1)
         return replace(self, means=units.backward(self.means), precisions_cholesky=factors)
@@ -536,7 +536,7 @@ class MixtureParameters:
 def weighted_components(
     class_probabilities: Float[np.ndarray, " label"], weights: Float[np.ndarray, " component"]
 ) -> MixtureParameters:
-    """Components of which the weights alone are known: the laws of their columns are to follow."""
+    """Components with weights alone, without the distributions of columns."""
     no_columns = np.empty((weights.size, 0))
     return MixtureParameters(class_probabilities, weights, no_columns, no_columns, ())
 

@@ -14,7 +14,7 @@ _WITH_DETAIL: Final = ("angle", "ordered")
 
 
 def _with_detail(text: str) -> tuple[str, str]:
-    """A name, and what stands behind its equals sign."""
+    """Name before the last equals sign, and the text behind it."""
     name, equals, detail = text.rpartition("=")
     return (name, detail) if equals else (detail, "")
 
@@ -96,29 +96,29 @@ class TableOptions:
 
     @property
     def beside(self) -> tuple[str, ...]:
-        """Columns that say something of the rows and are no part of the model."""
+        """Columns with a role outside the model: id, group, time, centre, score, ignored ``by``."""
         alone = (getattr(self, option) for option in _ALONE)
         ignored = (name for name in self.by if name in self.ignore)
         return (*(name for name in alone if name is not None), *ignored)
 
     @property
     def of_new_rows(self) -> TableOptions:
-        """The options without what is said of training rows alone."""
+        """The options without those of training rows alone: group, time, centre, by, score."""
         return replace(self, group=None, time=None, centre=None, by=(), score=None)
 
     @property
     def kinds(self) -> dict[str, str]:
-        """What is said of the kind of columns, by their names.
+        """Requested kinds of columns by name.
 
         >>> TableOptions(angle=("wind", "hour=24"), kind=("fat=share",)).kinds
         {'wind': 'angle', 'hour': 'angle:24', 'fat': 'share'}
         """
         words = {"categorical": "categorical", "real": "real", "count": "count", "dates": "date"}
-        said = {name: word for option, word in words.items() for name in getattr(self, option)}
+        kinds = {name: word for option, word in words.items() for name in getattr(self, option)}
         for word in _WITH_DETAIL:
             for name, detail in map(_with_detail, getattr(self, word)):
-                said[name] = f"{word}:{detail}" if detail else word
-        return said | dict(map(_with_detail, self.kind))
+                kinds[name] = f"{word}:{detail}" if detail else word
+        return kinds | dict(map(_with_detail, self.kind))
 
     def named(self) -> dict[str, tuple[str, ...]]:
         """The columns that each option names.
@@ -138,16 +138,16 @@ class TableOptions:
         >>> TableOptions(id="case", ignore=("note", "age")).among(["age"])
         TableOptions(na=(), id=None, ignore=('age',), ...)
         """
-        kept: dict[str, Any] = {
+        options: dict[str, Any] = {
             option: tuple(name for name in getattr(self, option) if name in header)
             for option in _PLAIN
         }
         for option in (*_WITH_DETAIL, "kind"):
             there = (text for text in getattr(self, option) if _with_detail(text)[0] in header)
-            kept[option] = tuple(there)
+            options[option] = tuple(there)
         alone = {option: getattr(self, option) for option in _ALONE}
-        kept |= {option: name if name in header else None for option, name in alone.items()}
-        return replace(self, **kept)
+        options |= {option: name if name in header else None for option, name in alone.items()}
+        return replace(self, **options)
 
 
 PLAIN: Final = TableOptions()

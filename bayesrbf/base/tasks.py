@@ -19,10 +19,10 @@ from sklearn.utils.parallel import Parallel, delayed
 
 @runtime_checkable
 class Track(Protocol):
-    """Goes through a sequence and shows how far it is."""
+    """Iterates over a sequence and displays the progress."""
 
     def __call__[T](self, sequence: Sequence[T], description: str) -> Iterator[T]:
-        """Yield the entries one by one."""
+        """Yield the entries of the sequence in order."""
 
 
 def silent[T](sequence: Sequence[T], description: str) -> Iterator[T]:
@@ -35,12 +35,12 @@ def silent[T](sequence: Sequence[T], description: str) -> Iterator[T]:
 
 
 _AROUND: Final[ContextVar[Track]] = ContextVar("around", default=silent)
-"""The display of what a run is a part of: it shows the stages of its parts, too."""
+"""Display of the enclosing run, which shows the stages of nested runs as well."""
 
 
 @contextmanager
 def showing(track: Track) -> Iterator[None]:
-    """Let a display show the stages of whatever runs within, but none that is within another."""
+    """Display the outermost stages of the enclosed run; stages within a stage are not shown."""
     busy = False
 
     def outermost[T](sequence: Sequence[T], description: str) -> Iterator[T]:
@@ -63,7 +63,7 @@ def showing(track: Track) -> Iterator[None]:
 
 @contextmanager
 def progress(shown: bool) -> Iterator[Track]:
-    """One display for all stages of a run, a bar a stage, removed when the run ends.
+    """Display for all stages of a run, one bar a stage, removed when the run ends.
 
     There is none where nothing can be removed, as in a log.
     """
@@ -101,7 +101,7 @@ def shown_progress(name: str, total: int, shown: bool) -> Iterator[Callable[[int
 
 
 Heard = tuple[Warning | str, str, int]
-"""A warning, and the file and the line that it is about."""
+"""A warning with its file and line."""
 
 
 def run_tasks[T, A](
@@ -111,12 +111,12 @@ def run_tasks[T, A](
     n_jobs: int | None = None,
     progress_bar: bool = False,
 ) -> list[A]:
-    """Answers to all tasks in their order; ``n_jobs`` processes share them.
+    """Results of a function for all tasks, in order, computed by ``n_jobs`` processes.
 
-    Progress is that of the answers. Warnings are given here, each once, from whatever process.
+    Progress counts results. Warnings from all processes are issued in this process, each once.
     """
     answers: list[A] = []
-    given: set[tuple[str, str, int]] = set()
+    issued: set[tuple[str, str, int]] = set()
     with progress(progress_bar) as track:
         parallel = Parallel(n_jobs=n_jobs, return_as="generator")
         with deaf_processes():
@@ -125,15 +125,15 @@ def run_tasks[T, A](
             answer, heard = next(results)
             answers.append(answer)
             for message, file, line in heard:
-                if (about := (str(message), file, line)) not in given:
-                    given.add(about)
+                if (about := (str(message), file, line)) not in issued:
+                    issued.add(about)
                     warnings.warn_explicit(message, None, file, line)
     return answers
 
 
 @contextmanager
 def deaf_processes() -> Iterator[None]:
-    """Start processes that never hear Ctrl-C; it is ignored for the milliseconds of the start.
+    """Start processes that ignore Ctrl-C; this process ignores it while they start.
 
     A terminal sends it to every process of a command. The one that waits for the others ends
     them; one that is still importing would print where it was.
@@ -150,7 +150,7 @@ def deaf_processes() -> Iterator[None]:
 
 
 def _listened[T, A](function: Callable[[T], A], task: T) -> tuple[A, list[Heard]]:
-    """An answer, and the warnings on the way."""
+    """Result of a function, and the warnings that it issued."""
     with warnings.catch_warnings(record=True) as caught:
         answer = function(task)
-    return answer, [(one.message, one.filename, one.lineno) for one in caught]
+    return answer, [(warning.message, warning.filename, warning.lineno) for warning in caught]

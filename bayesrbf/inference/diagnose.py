@@ -24,17 +24,17 @@ from bayesrbf.inference.draws import PARETO_K, SMALLEST, Draws, covers, one_afte
 _ROWS_LEFT_OUT: Final = (
     2000  # Rows that are left out in turn: more would take longer and say the same.
 )
-NOTHING: Final = 1e-12  # Log likelihoods this small are zero but for rounding.
+NOTHING: Final = 1e-12  # Log likelihoods of smaller magnitude are zero but for rounding.
 _ENTRIES: Final = 16_000_000
-"""Log likelihoods that are held at once: 122 MiB, or all rows above under 8,000 draws."""
+"""Maximum number of log likelihoods in memory: 122 MiB, or the rows above under 8,000 draws."""
 
 
 @dataclass(frozen=True)
 class LeaveOneOut:
     """Expected log predictive density of rows, each left out of its own posterior.
 
-    The figures take the draws as they are, as ``az.loo`` does. What an approximation leaves in
-    doubt is part of the verdict.
+    The figures treat the draws as draws of the posterior, as ``az.loo`` does. ``trusted`` takes the
+    error of an approximation into account.
     """
 
     elpd: float  # Sum over the rows, in nats; the rows' weights are not used.
@@ -53,48 +53,49 @@ class LeaveOneOut:
     @property
     def good_k(self) -> float:
         """Bound of a row's tail shape, below 0.7 where draws are few."""
+        # Vehtari et al. (2024), PSIS: fewer draws estimate heavy tails too poorly; log10(1) is 0.
         return float(min(1 - 1 / np.log10(max(self.n_draws, 2)), PARETO_K))
 
     @property
     def judged(self) -> bool:
-        """Whether there are draws enough for a tail."""
+        """Whether the draws suffice to estimate a tail shape."""
         return self.n_draws >= SMALLEST
 
     @property
     def n_bad(self) -> int:
-        """Rows whose own posterior is too far from that of all rows for importance sampling."""
+        """Number of rows with a Pareto k above the bound: unreliable importance sampling."""
         return int(np.sum(~(self.pareto_k <= self.good_k)))
 
     @property
     def n_far(self) -> int:
-        """Rows whose own posterior is too far from what made the draws."""
+        """Number of rows with a Pareto k above the bound when the proposal is the approximation."""
         return int(np.sum(~(self.reach_k <= self.good_k)))
 
     @property
     def trusted(self) -> bool:
-        """Whether elpd can be: never where the draws miss part of the posterior."""
+        """Whether elpd is reliable, which requires draws that cover the posterior."""
         return self.judged and self.covered and self.n_bad == 0 and self.n_far == 0
 
     @property
     def how(self) -> str:
-        """The method of computation, in words."""
+        """Description of the method of computation."""
         smoothed = "Pareto-smoothed importance" if self.judged else "plain importance"
-        parts = [f"{smoothed} sampling of {self.n_draws} draws"]
+        clauses = [f"{smoothed} sampling of {self.n_draws} draws"]
         if self.thinning > 1:
-            parts.append(f"one in {self.thinning}")
+            clauses.append(f"one in {self.thinning}")
         if self.approximate:
-            parts.append("taken as draws of the posterior")
+            clauses.append("taken as draws of the posterior")
         if not np.isnan(self.weighted):
-            parts.append(f"{self.weighted:.5g} with the weights of the approximation")
+            clauses.append(f"{self.weighted:.5g} with the weights of the approximation")
         if self.pareto_k.size < self.n_obs:
-            parts.append(f"scaled up from {self.pareto_k.size} rows")
-        return ", ".join(parts)
+            clauses.append(f"scaled up from {self.pareto_k.size} rows")
+        return ", ".join(clauses)
 
 
 def leave_one_out(
     log_posterior: LogPosterior,
     draws: Draws,
-    places: Int[np.ndarray, " row"] | None = None,
+    distinct_index: Int[np.ndarray, " row"] | None = None,
     units: Int[np.ndarray, " row"] | None = None,
 ) -> LeaveOneOut:
     r"""Leave rows out in turn, by Pareto-smoothed importance sampling.
@@ -104,8 +105,9 @@ def leave_one_out(
 
     It is what ``az.loo`` gives for the tree of these draws. Of long tables 2,000 rows are left out
     and the sum is scaled up; of many draws some are taken, evenly spaced. ValueError if there is
-    one draw only. Where the log posterior is of distinct rows, ``places`` say which of them every
-    row is. Rows of one of the ``units`` are left out together; without units each is by itself.
+    one draw only. Where the log posterior is of distinct rows, ``distinct_index`` has the index of
+    every row among them. Rows of one of the ``units`` are left out together; without units each row
+    is left out by itself.
 
     An approximation :math:`q` has to reach the posterior without the row, so its verdict asks for
     the tail of :math:`p(\theta | x_{-n}) / q(\theta)`: the heavier the tail of p / q, the worse. A
@@ -122,7 +124,7 @@ def leave_one_out(
             "leave_one_out needs draws of a posterior; received a point estimate: "
             "refine('laplace') gives them."
         )
-    log_likelihood, n_obs, thinning = _log_likelihood(log_posterior, draws, places, units)
+    log_likelihood, n_obs, thinning = _log_likelihood(log_posterior, draws, distinct_index, units)
     n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
     approximate = "log_q" in draws.stats and not draws.attributes.get("resampled")
     covered = covers(draws.attributes)
@@ -130,8 +132,8 @@ def leave_one_out(
         found = _unsmoothed(log_likelihood)
     else:
         found = _smoothed(log_likelihood, _relative_size(log_posterior, draws.theta[:, ::thinning]))
-    elpds, pareto_k, own = (np.asarray(values) for values in found)
-    # Of a large table the rows are a simple random sample, whose sum is scaled up.
+    elpds, pareto_k, p_loo = (np.asarray(values) for values in found)
+    # The rows of a large table are a simple random sample, whose sum is scaled up.
     elpd, missed, spread = array_stats.srs_estimator(elpds, n_obs)
     reach_k, weighted = pareto_k, np.nan
     if approximate and not covered:
@@ -145,7 +147,7 @@ def leave_one_out(
     return LeaveOneOut(
         elpd=float(elpd),
         se=float(np.sqrt(missed + spread)),
-        p_loo=float(own.mean() * n_obs),
+        p_loo=float(p_loo.mean() * n_obs),
         pareto_k=pareto_k,
         reach_k=reach_k,
         n_obs=n_obs,
@@ -160,14 +162,14 @@ def leave_one_out(
 def _relative_size(
     log_posterior: LogPosterior, theta: Float[np.ndarray, "chain kept coordinate"]
 ) -> float:
-    """Effective draws as a share of the draws, of the mean variable: the one ``az.loo`` takes."""
+    """Relative effective sample size of the mean over variables, as in ``az.loo``."""
     if theta.shape[0] == 1:
         return 1.0
     values = [
         *log_posterior.constrained(theta).values(),
         *log_posterior.deterministic(theta).values(),
     ]
-    sizes = [array_stats.ess(one, chain_axis=0, draw_axis=1, method="mean") for one in values]
+    sizes = [array_stats.ess(draws, chain_axis=0, draw_axis=1, method="mean") for draws in values]
     n_draws = theta.shape[0] * theta.shape[1]
     share = np.mean(np.concatenate([np.ravel(size) for size in sizes])) / n_draws
     return float(np.maximum(share, 10 / n_draws))  # a tail is part of the draws
@@ -176,44 +178,44 @@ def _relative_size(
 def _smoothed(
     log_likelihood: Float[np.ndarray, "chain kept used"], r_eff: float
 ) -> tuple[Float[np.ndarray, " used"], ...]:
-    """Pareto-smoothed rows.
+    """Elpd, Pareto k and effective parameters of each row, by Pareto-smoothed importance sampling.
 
-    Where the largest ratios are all the same there is no tail. So it is with discrete parameters:
-    the worst of few values for a row is drawn often.
+    There is no tail where the largest ratios are all equal, as with discrete parameters, whose
+    least likely value for a row is drawn often.
     """
     n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
     # As many of the largest ratios as the smoothing takes for the tail.
     tail = int(3 * np.sqrt(n_draws / r_eff) if n_draws * r_eff > 225 else n_draws / 5)
     least = np.sort(log_likelihood.reshape(n_draws, -1), axis=0)[:tail]
     bounded = np.ptp(least, axis=0) < np.finfo(float).tiny
-    elpds, pareto_k, own = _unsmoothed(log_likelihood)
+    elpds, pareto_k, p_loo = _unsmoothed(log_likelihood)
     pareto_k[bounded] = -np.inf
     if not bounded.all():
         rest = log_likelihood[:, :, ~bounded]
         found = array_stats.loo(rest, r_eff=r_eff, chain_axis=0, draw_axis=1)
-        elpds[~bounded], pareto_k[~bounded], own[~bounded] = found
-    return elpds, pareto_k, own
+        elpds[~bounded], pareto_k[~bounded], p_loo[~bounded] = found
+    return elpds, pareto_k, p_loo
 
 
 def _unsmoothed(
     log_likelihood: Float[np.ndarray, "chain kept used"],
 ) -> tuple[Float[np.ndarray, " used"], ...]:
-    """Harmonic means, for draws too few to have a tail that could be judged."""
+    """Elpd and effective parameters of each row by harmonic means, for few draws."""
     rows = log_likelihood.reshape(-1, log_likelihood.shape[2])
     elpds = np.log(len(rows)) - logsumexp(-rows, axis=0)
-    own = logsumexp(rows, axis=0) - np.log(len(rows)) - elpds
-    return elpds, np.full(elpds.size, np.nan), own
+    p_loo = logsumexp(rows, axis=0) - np.log(len(rows)) - elpds
+    return elpds, np.full(elpds.size, np.nan), p_loo
 
 
 def _log_likelihood(
     log_posterior: LogPosterior,
     draws: Draws,
-    places: Int[np.ndarray, " row"] | None,
+    distinct_index: Int[np.ndarray, " row"] | None,
     units: Int[np.ndarray, " row"] | None,
 ) -> tuple[Float[np.ndarray, "chain kept used"], int, int]:
-    """Log likelihood of some units under some draws, the number of units, and the thinning."""
+    """Log likelihood of units under thinned draws, the number of units, and the thinning."""
     n_scored = log_posterior.pointwise(draws.theta[0, 0]).size
-    rows = np.arange(n_scored) if places is None else places
+    rows = np.arange(n_scored) if distinct_index is None else distinct_index
     unit = np.arange(rows.size) if units is None else np.unique(units, return_inverse=True)[1]
     n_obs = int(unit.max()) + 1
     if n_obs > _ROWS_LEFT_OUT:  # a table may be sorted, so that every k-th row would not do
@@ -227,16 +229,16 @@ def _log_likelihood(
     thetas = draws.theta[:, :: max(thinning, 1)]
     flat = one_after_another(thetas)
     values = np.empty((len(flat), rows.size))
-    for some in in_blocks(len(flat), n_scored):  # each draw has the log likelihoods of all rows
-        values[some] = log_posterior.log_likelihoods(flat[some])[:, rows]
+    for block in in_blocks(len(flat), n_scored):  # each draw has the log likelihoods of all rows
+        values[block] = log_posterior.log_likelihoods(flat[block])[:, rows]
     values = np.add.reduceat(values, starts, axis=1)
-    told = tells(values)
-    shape = (*thetas.shape[:2], int(told.sum()))
-    return values[:, told].reshape(shape), round(n_obs * told.mean()), max(thinning, 1)
+    scored = tells(values)
+    shape = (*thetas.shape[:2], int(scored.sum()))
+    return values[:, scored].reshape(shape), round(n_obs * scored.mean()), max(thinning, 1)
 
 
 def tells(log_likelihood: Float[np.ndarray, "*draws obs"]) -> Bool[np.ndarray, " obs"]:
-    """Rows of which some draw says something; of a hidden label, p(y | x) = 1 in all draws."""
+    """Whether each row's log likelihood differs from 0 under some draw; all rows if none does."""
     axes = tuple(range(log_likelihood.ndim - 1))
     found: np.ndarray = np.max(np.abs(log_likelihood), axis=axes) > NOTHING
     return found if found.any() else ~found
@@ -246,12 +248,12 @@ def tells(log_likelihood: Float[np.ndarray, "*draws obs"]) -> Bool[np.ndarray, "
 
 
 MEAN_ERROR: Final = 0.3
-"""Error of a variational mean, in posterior standard deviations, that more draws would mend."""
+"""Maximum standard error of a variational mean, in posterior standard deviations."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One figure about draws."""
+    """A diagnostic figure, its interpretation, and whether it is within its bound."""
 
     row: str  # Name of the figure.
     value: float | int
@@ -260,12 +262,12 @@ class Finding:
 
     @property
     def figure(self) -> str:
-        """The value as it is shown."""
+        """The value, formatted."""
         return shown(self.row, self.value)
 
 
 def shown(row: str, value: float | int) -> str:
-    """A figure about draws as text; what is judged by a bound is judged as it is shown.
+    """Formatted figure, as it is compared with its bound.
 
     >>> shown("rhat_parameters", 1.02004), shown("ess_parameters", 399.98)
     ('1.0200', '400')
@@ -274,111 +276,111 @@ def shown(row: str, value: float | int) -> str:
 
 
 def judge_map(status: str, converged: bool) -> Finding:
-    """Whether the search for the most probable point ended well."""
+    """Finding on the convergence of the MAP search."""
     return Finding("map_converged", int(converged), status, converged)
 
 
 def judge_columns(doubts: str) -> Finding:
-    """Columns of the training table that are not what they seem, in clauses of one sentence."""
+    """Finding on doubtful columns of the training table."""
     return Finding("doubtful_columns", doubts.count("; ") + 1, doubts, False)
 
 
 def judge_copies(repeated: int) -> Finding:
-    """Rows of the training table that are copies of an earlier one."""
+    """Finding on rows of the training table that duplicate an earlier row."""
     return Finding("copies", repeated, copies_sentence(repeated), True)
 
 
 def judge_count(count: int, method: str, complete: bool) -> Finding:
-    """Whether the run came to its end."""
-    sentence = (
+    """Finding on whether all draws were made."""
+    message = (
         f"All {count} draws of {method} were made."
         if complete
         else f"Interrupted after {count} draws: the chains are shorter than asked for."
     )
-    return Finding("draws", count, sentence, complete)
+    return Finding("draws", count, message, complete)
 
 
 def judge_search(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
-    """Whether a variational search ended well, where there was one."""
+    """Findings on the convergence of a variational search; none for other methods."""
     if "convergence" not in attributes:
         return
     slope, error = float(attributes["gradient_norm"]), float(attributes["mean_error"])
-    sentence = str(attributes["convergence"])
-    yield Finding("variational_slope", slope, sentence, bool(attributes["converged"]))
-    what = "The fixed draws of the objective leave the mean of a coordinate in doubt by this many "
+    message = str(attributes["convergence"])
+    yield Finding("variational_slope", slope, message, bool(attributes["converged"]))
+    text = "The fixed draws of the objective leave the mean of a coordinate in doubt by this many "
     good = not error > MEAN_ERROR
     advice = "." if good else ": use refine('advi', pairs=64)."
-    yield Finding("variational_error", error, f"{what}posterior deviations{advice}", good)
+    yield Finding("variational_error", error, f"{text}posterior deviations{advice}", good)
 
 
 def judge_curvature(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
-    """Whether a Gaussian's spread is known in every direction, where a curvature was taken."""
+    """Finding on directions without curvature; none for other methods."""
     if "n_indefinite" in attributes:
         flat = int(attributes["n_indefinite"])
         yield Finding("indefinite_directions", flat, str(attributes["curvature"]), flat == 0)
 
 
 def judge_approximation(attributes: Mapping[str, float | int | str]) -> Iterator[Finding]:
-    """Whether an approximation covers the posterior, where there are importance ratios."""
+    """Finding on whether an approximation covers the posterior, by its Pareto k."""
     if "pareto_k" not in attributes:
         return
     pareto_k = float(attributes["pareto_k"])
     share = float(attributes.get("importance_share", 0.0))
     good = covers(attributes)
     if np.isnan(pareto_k):
-        sentence = "Too few draws to judge the approximation: ask for 25 or more."
+        message = "Too few draws to judge the approximation: ask for 25 or more."
     elif pareto_k <= PARETO_K:
-        sentence = "The Gaussian covers the posterior: its importance ratios have a light tail."
+        message = "The Gaussian covers the posterior: its importance ratios have a light tail."
     elif good:
-        sentence = (
+        message = (
             f"Above {PARETO_K}, but the importance ratios hardly differ: the draws are worth "
             f"{share:.1%} of as many from the posterior."
         )
     else:
-        sentence = (
+        message = (
             f"Above {PARETO_K}: the Gaussian misses part of the posterior, so single "
             "parameters are rough and importance resampling cannot mend them; compare with "
             "refine('nuts')."
         )
-    yield Finding("pareto_k", pareto_k, sentence, good)
+    yield Finding("pareto_k", pareto_k, message, good)
 
 
 def judge_divergences(count: int, total: int) -> Finding:
     """Finding on trajectories that diverged."""
-    sentence = (
+    message = (
         "No trajectory diverged."
         if count == 0
         else f"{count} of {total} trajectories diverged: parts of the posterior may be missing; "
         "raise target_accept, or use fewer components."
     )
-    return Finding("divergences", count, sentence, count == 0)
+    return Finding("divergences", count, message, count == 0)
 
 
 def judge_depth(count: int, total: int) -> Finding:
     """Finding on trajectories that were cut at the largest tree depth."""
-    sentence = (
+    message = (
         "No trajectory was cut at the largest tree depth."
         if count == 0
         else f"{count} of {total} trajectories were cut at the largest tree depth: the draws are "
         "right but slow; ask for more of them."
     )
-    return Finding("cut_trajectories", count, sentence, count == 0)
+    return Finding("cut_trajectories", count, message, count == 0)
 
 
-def judge_agreement(row: str, what: str, value: float, bound: float) -> Finding:
-    """R-hat against its bound; NaN means that nothing moved."""
+def judge_agreement(row: str, quantity: str, value: float, bound: float) -> Finding:
+    """Finding on R-hat and its bound; NaN for a constant quantity."""
     good = not float(shown(row, value)) > bound
-    sentence = (
-        f"The chains agree on {what}: at most {bound} is asked for."
+    message = (
+        f"The chains agree on {quantity}: at most {bound} is asked for."
         if good
-        else f"The chains disagree on {what} (more than {bound}): draw longer, or use fewer "
+        else f"The chains disagree on {quantity} (more than {bound}): draw longer, or use fewer "
         "components."
     )
-    return Finding(row, value, sentence, good)
+    return Finding(row, value, message, good)
 
 
-def judge_size(row: str, value: float, asked: int, copied: float | None = None) -> Finding:
-    """Effective draws against those asked for; NaN means that nothing moved.
+def judge_size(row: str, value: float, minimum: int, copied: float | None = None) -> Finding:
+    """Finding on the effective sample size and its minimum; NaN for a constant quantity.
 
     Of an importance resample the draws are worth at most ``copied``.
     """
@@ -387,21 +389,21 @@ def judge_size(row: str, value: float, asked: int, copied: float | None = None) 
         value = float(np.minimum(value, copied))
         limit = f" Copies are one draw: by importance weights the resample is worth {copied:.0f}."
         advice = "do without resample=True, or use refine('nuts')."
-    good = not float(shown(row, value)) < asked
-    sentence = (
-        f"Effective draws, bulk and tail, of the worst quantity; {asked} are enough."
+    good = not float(shown(row, value)) < minimum
+    message = (
+        f"Effective draws, bulk and tail, of the worst quantity; {minimum} are enough."
         if good
-        else f"Fewer effective draws than {asked}: intervals are rough; {advice}"
+        else f"Fewer effective draws than {minimum}: intervals are rough; {advice}"
     )
-    return Finding(row, value, sentence + limit, good)
+    return Finding(row, value, message + limit, good)
 
 
 def judge_leave_one_out(loo: LeaveOneOut, scored: str = "") -> Iterator[Finding]:
-    """Findings on how well each row is predicted by the others, by the name of what is scored."""
-    what = f" ({scored} of posterior_)" if scored else ""
+    """Findings on the leave-one-out predictive density of ``scored``."""
+    scope = f" ({scored} of posterior_)" if scored else ""
     text = (
-        f"Log predictive density{what} of the {loo.n_obs} rows, each left out of its posterior, in "
-        f"nats; each counts once. By {loo.how}."
+        f"Log predictive density{scope} of the {loo.n_obs} rows, each left out of its posterior, "
+        f"in nats; each counts once. By {loo.how}."
     )
     yield Finding("elpd_loo", loo.elpd, text, True)
     yield Finding("elpd_loo_se", loo.se, "Standard error of elpd_loo over rows.", True)
@@ -411,8 +413,9 @@ def judge_leave_one_out(loo: LeaveOneOut, scored: str = "") -> Iterator[Finding]
 
 
 def _bad_rows(loo: LeaveOneOut) -> str:
-    """The sentence on the tails of the rows' importance ratios."""
-    rows, bound = loo.pareto_k.size, f"{loo.good_k:.2g}"
+    """Message on the Pareto k of the rows."""
+    rows = loo.pareto_k.size
+    bound = f"{loo.good_k:.2g}"
     if not loo.judged:
         return f"{loo.n_draws} draws are too few to judge elpd_loo: ask for more."
     if not loo.covered:
@@ -453,7 +456,7 @@ _ROWS: Final = 100  # Most rows whose class probabilities are judged; more would
 
 
 class PosteriorWarning(UserWarning):
-    """A posterior that should not be trusted as it is."""
+    """Warning of a posterior that is not reliable."""
 
 
 def findings(
@@ -464,7 +467,7 @@ def findings(
     map_probabilities: Float[np.ndarray, "obs label"] | None = None,
     reports_mean: bool = False,
 ) -> tuple[Finding, ...]:
-    """Everything that draws of one method say about themselves.
+    """All findings on draws of one method.
 
     ``reports_mean`` says that predictions are means over the draws, and not those of the MAP.
 
@@ -487,14 +490,14 @@ def findings(
 
 
 def in_short(draws: Draws) -> str:
-    """What draws say of themselves in a sentence, without another look at the rows."""
+    """Summary of the draws in one line, without evaluating rows again."""
     count, *found = _run(draws)
     chained = draws.method != "bootstrap" and "log_q" not in draws.stats
     if chained and not np.isnan(value := rhat(draws.stats["lp"])):
         found.append(judge_agreement("rhat", "the log posterior", value, RHAT_DENSITY))
     head = f"{draws.n_draws} draws by {draws.method}"
-    figures = ", ".join(f"{one.row} = {one.figure}" for one in found)
-    advice = [one.sentence for one in (count, *found) if not one.good]
+    figures = ", ".join(f"{finding.row} = {finding.figure}" for finding in found)
+    advice = [finding.sentence for finding in (count, *found) if not finding.good]
     return " ".join([f"{head}: {figures}." if figures else f"{head}.", *advice])
 
 
@@ -511,13 +514,14 @@ def table(found: tuple[Finding, ...]) -> FindingsTable:
 
 
 def warn(found: tuple[Finding, ...], stacklevel: int = 2) -> None:
-    """Say once what is bad and what to do next; say nothing where all is well.
+    """Warn once of all findings that are not good.
 
     >>> warn((Finding("divergences", 0, "No trajectory diverged.", True),))
     """
-    bad = [f"{one.row} = {one.figure}: {one.sentence}" for one in found if not one.good]
+    bad = [finding for finding in found if not finding.good]
     if bad:
-        text = "\n".join(["The posterior needs attention.", *bad])
+        lines = [f"{finding.row} = {finding.figure}: {finding.sentence}" for finding in bad]
+        text = "\n".join(["The posterior needs attention.", *lines])
         warnings.warn(text, PosteriorWarning, stacklevel=stacklevel + 1)
 
 
@@ -533,9 +537,9 @@ def effective_draws(values: Float[np.ndarray, "chain draw *rest"], method: str) 
 
 
 def _worst(statistic, extreme, values: np.ndarray, **options: object) -> float:  # type: ignore[no-untyped-def]
-    """The extreme of a statistic over all quantities that move."""
+    """Extreme of a statistic over all quantities that vary."""
     flat = values.reshape((*values.shape[:2], -1))
-    # Of what never moves R-hat is 0 / 0, and says nothing about the chains.
+    # R-hat of a constant quantity is 0 / 0, and says nothing about the chains.
     flat = flat[:, :, np.ptp(flat, axis=(0, 1)) > 0]
     if flat.shape[2] == 0 or values.shape[1] < 4:
         return float("nan")
@@ -544,7 +548,7 @@ def _worst(statistic, extreme, values: np.ndarray, **options: object) -> float: 
 
 
 def _run(draws: Draws) -> Iterator[Finding]:
-    """Findings that the method itself reports."""
+    """Findings from the method's own statistics."""
     count = draws.n_draws
     yield judge_count(count, draws.method, draws.complete)
     yield from judge_search(draws.attributes)
@@ -559,27 +563,27 @@ def _run(draws: Draws) -> Iterator[Finding]:
 def _convergence(
     draws: Draws, raw: Draws | None, probabilities: Float[np.ndarray, "chain draw obs label"] | None
 ) -> Iterator[Finding]:
-    """Whether the chains agree, and how many independent draws they are worth."""
+    """Findings on the agreement of chains and on effective sample sizes."""
     lp = draws.stats["lp"]
     yield judge_agreement("rhat_log_posterior", "the log posterior", rhat(lp), RHAT_DENSITY)
     if probabilities is not None:
         stride = -(-probabilities.shape[2] // _ROWS)
         value = rhat(probabilities[:, :, ::stride])
-        what = "class probabilities"
-        yield judge_agreement("rhat_class_probabilities", what, value, RHAT_DENSITY)
+        quantity = "class probabilities"
+        yield judge_agreement("rhat_class_probabilities", quantity, value, RHAT_DENSITY)
     value = rhat(draws.theta)
     yield judge_agreement("rhat_parameters", "parameters, relabelled", value, RHAT_PARAMETERS)
     if raw is not None:
         text = "R-hat of the parameters before relabelling: above 1 where components traded names."
         yield Finding("rhat_parameters_raw", rhat(raw.theta), text, True)
-    asked = ESS_PER_CHAIN * lp.shape[0]
+    minimum = ESS_PER_CHAIN * lp.shape[0]
     copied = draws.worth if draws.attributes.get("resampled", 0) else None
-    yield judge_size("ess_log_posterior", _least_effective(lp), asked, copied)
-    yield judge_size("ess_parameters", _least_effective(draws.theta), asked, copied)
+    yield judge_size("ess_log_posterior", _least_effective(lp), minimum, copied)
+    yield judge_size("ess_parameters", _least_effective(draws.theta), minimum, copied)
 
 
 def _least_effective(values: Float[np.ndarray, "chain draw *rest"]) -> float:
-    """Smallest effective number of draws over all quantities, of bulk or tail."""
+    """Smallest bulk or tail effective sample size over all quantities."""
     return float(np.fmin(effective_draws(values, "bulk"), effective_draws(values, "tail")))
 
 
@@ -588,8 +592,9 @@ def _distance(
     map_probabilities: Float[np.ndarray, "obs label"],
     reports_mean: bool,
 ) -> Finding:
-    """Finding on the change of the answer by averaging over the posterior."""
-    row, change = "map_difference", np.abs(probabilities.mean(axis=(0, 1)) - map_probabilities)
+    """Finding on the largest difference of class probabilities, posterior mean and MAP."""
+    row = "map_difference"
+    change = np.abs(probabilities.mean(axis=(0, 1)) - map_probabilities)
     largest = float(change.max(initial=0))
     text = (
         "Largest difference of a class probability between the MAP and the posterior mean; "
@@ -628,16 +633,16 @@ class FindingsTable(pd.DataFrame):
     def __repr__(self) -> str:
         if list(self.columns) != COLUMNS:
             return str(super().__repr__())
-        values = [shown(*figure) for figure in zip(self["row"], self["value"], strict=True)]
-        good = ["yes" if one else "no" for one in self["good"]]
+        values = list(map(shown, self["row"], self["value"]))
+        good = ["yes" if is_good else "no" for is_good in self["good"]]
         cells = zip(self["row"], values, good, self["sentence"], strict=True)
         rows = [COLUMNS, *map(list, cells)]
         first, second = (max(len(str(row[i])) for row in rows) for i in (0, 1))
         lines = []
-        for name, value, judgement, sentence in rows:
+        for name, value, judgement, message in rows:
             head = f"{name:<{first}}  {value:>{second}}  {judgement:<4}  "
             lines += textwrap.wrap(
-                str(sentence), _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)
+                str(message), _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)
             )
         return "\n".join(lines)
 

@@ -29,7 +29,7 @@ _GRID: Final = 2.0**40  # Transformed coordinates are multiples of 1 / _GRID (1e
 
 @stored
 class Draws:
-    """Draws of the unconstrained coordinates, and what is known about each."""
+    """Draws of the unconstrained coordinates, with statistics of each draw."""
 
     theta: Float[np.ndarray, "chain draw coordinate"]
     # Always ``lp``, the log density with Jacobian; ``log_q`` of approximations; ``diverging``,
@@ -47,14 +47,14 @@ class Draws:
 
     @property
     def worth(self) -> float:
-        """Upper bound on the independent draws: copies in a resample count as one draw."""
+        """Upper bound of the effective number of draws: copies in a resample count once."""
         resampled = bool(self.attributes.get("resampled", 0))
         share = float(self.attributes["importance_share"]) if resampled else 1.0
         return share * self.n_draws
 
     @property
     def point_estimate(self) -> bool:
-        """Whether this is one point and not a posterior."""
+        """Whether there is a single draw, a point estimate."""
         return self.n_draws == 1
 
     def __laws__(self) -> Requirements:
@@ -65,14 +65,14 @@ class Draws:
 
 
 def check_numbers(method: str, *, least: int = 1, **numbers: int) -> None:
-    """ValueError if a number that a method was given is too small, before any work."""
+    """ValueError for a number below its minimum, before any work."""
     for name, value in numbers.items():
         if value < least:
             raise ValueError(f"{method}({name}=...) must be at least {least}; received {value!r}.")
 
 
 def point(log_posterior: LogPosterior, theta: Float[np.ndarray, " coordinate"]) -> Draws:
-    """A point estimate as one chain of one draw, of method "map"."""
+    """A point estimate as a chain of one draw, of method "map"."""
     value, _ = log_posterior.value_and_gradient(theta)
     return Draws(theta[None, None], {"lp": np.array([[value]])}, "map")
 
@@ -102,7 +102,7 @@ def one_after_another(
 
 
 _FLOOR: Final = -50.0
-"""Log responsibilities below this cost the same: one far row must not decide alone."""
+"""Lower bound of log responsibilities in the costs: a single outlying row must not decide alone."""
 
 
 def relabel(
@@ -127,12 +127,12 @@ def relabel(
         return replace(draws, theta=theta)
     responsibilities = np.exp(log_softmax(log_posterior.component_log_joint(reference), axis=-1))
     flat = theta.reshape(-1, theta.shape[-1])  # a view: what is written here is in theta
-    for part in in_blocks(len(flat), responsibilities.size):
-        some = flat[part]
-        log_joints = log_posterior.component_log_joints(some)
+    for block in in_blocks(len(flat), responsibilities.size):
+        thetas = flat[block]
+        log_joints = log_posterior.component_log_joints(thetas)
         orders = best_orders(responsibilities, log_joints, classes)
-        for place in np.flatnonzero((orders != np.arange(classes.size)).any(axis=1)):
-            some[place] = log_posterior.permute(some[place], orders[place])
+        for index in np.flatnonzero((orders != np.arange(classes.size)).any(axis=1)):
+            thetas[index] = log_posterior.permute(thetas[index], orders[index])
     return replace(draws, theta=on_grid(theta, log_posterior.variables))
 
 
@@ -141,7 +141,7 @@ def best_orders(
     log_joints: Float[np.ndarray, "draw row component"],
     component_class: Int[np.ndarray, " component"],
 ) -> Int[np.ndarray, "draw component"]:
-    """The order of each draw's components that is nearest to the reference.
+    """Order of each draw's components that is nearest to the reference.
 
     Component ``order[k]`` of a draw takes the place k; only components of one class trade places.
 
@@ -155,8 +155,8 @@ def best_orders(
         members = np.flatnonzero(component_class == label)
         within = costs[:, members[:, None], members]
         for order, cost in zip(orders, within, strict=True):
-            chosen, places = linear_sum_assignment(cost)
-            order[members[places]] = members[chosen]
+            chosen, positions = linear_sum_assignment(cost)
+            order[members[positions]] = members[chosen]
     return orders
 
 
@@ -169,7 +169,7 @@ PARETO_K: Final = 0.7
 NEARLY_EQUAL: Final = 0.95
 """Effective share of the draws above which importance weights hardly differ from each other."""
 _EXACT: Final = 1e-6
-"""Log ratios this close are equal but for rounding: their tail shape would be noise."""
+"""Range of log ratios that is rounding alone: their tail shape would be noise."""
 
 
 def pareto_smooth(
@@ -212,7 +212,7 @@ def pareto_smooth(
 
 
 def covers(attributes: Mapping[str, float | int | str]) -> bool:
-    """Whether draws with these attributes cover the posterior; those of a sampler do.
+    """Whether draws with these attributes cover the posterior; a sampler's draws do.
 
     An approximation does where its importance ratios have a light tail or hardly differ.
     """
@@ -273,7 +273,8 @@ def gaussian_draws(
     made = lp.shape[1]
     if made == 0:
         raise KeyboardInterrupt(f"{method} was interrupted before its first draw.")
-    theta, log_q = theta[:, :made], _log_normal(z[:, :made], factor)
+    theta = theta[:, :made]
+    log_q = _log_normal(z[:, :made], factor)
     weights, pareto_k = pareto_smooth((lp - log_q).reshape(-1))
     if resample:
         chosen = np.unravel_index(systematic_resample(weights, rng), lp.shape)
@@ -295,7 +296,7 @@ def bounded_curvature(
     Float[np.ndarray, "coordinate coordinate"],
     Bool[np.ndarray, " coordinate"],
 ]:
-    """Make a curvature positive: every direction gets a spread.
+    """Eigenvalues of a curvature, made positive, with their axes and the indefinite ones.
 
     ``curvature`` is minus the second derivatives of the log density, in coordinates whose unit is
     the largest spread that one would believe; at and below the share ``flat`` of the largest there
@@ -314,15 +315,15 @@ def bounded_curvature(
 def _densities(
     log_posterior: LogPosterior, theta: Float[np.ndarray, "chain draw coordinate"], track: Track
 ) -> Float[np.ndarray, "chain made"]:
-    """Log densities of the first draws of all chains; all of them unless interrupted."""
+    """Log densities of the first draws of every chain, up to an interrupt."""
     chains, draws, _ = theta.shape
     made = [np.empty((chains, 0))]
     # All chains step by step, so that an interrupt leaves every chain its first draws.
     size = max(1, log_posterior.points_at_once // chains)
     with suppress(KeyboardInterrupt):
         for start in track(range(0, draws, size), "Drawing"):
-            some = theta[:, start : start + size]
-            values = log_posterior.log_densities(one_after_another(some))
+            block = theta[:, start : start + size]
+            values = log_posterior.log_densities(one_after_another(block))
             made.append(np.where(np.isfinite(values), values, -np.inf).reshape(chains, -1))
     return np.concatenate(made, axis=1)
 

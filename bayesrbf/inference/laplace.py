@@ -31,13 +31,13 @@ from bayesrbf.inference.draws import (
 
 STEPS: Final = 200  # Iterations from the fitted mode to that of a draw.
 LEAST_WEIGHT: Final = 1e-9
-"""Share of a row's weight that every draw leaves to it: no class is ever without a row."""
+"""Minimum share of a row's weight in every draw, so that no class loses all of its rows."""
 
 
 def bootstrap_weights(
     weights: Float[np.ndarray, " obs"], rng: np.random.Generator, units: Units | None = None
 ) -> Float[np.ndarray, " obs"]:
-    """Row weights of one draw: every unit has a Dirichlet share, and its rows weigh by it.
+    """Row weights of a bootstrap draw: Dirichlet shares of the subjects.
 
     ``w_n proportional to v_n g_n / m_n`` with ``g_n ~ Gamma(m_n)``, where v are the given weights
     and m numbers of units. Rows that are parts of one unit share their draw.
@@ -79,7 +79,8 @@ def bootstrap(
     loss-likelihood bootstrap, Biometrika 106.
     """
     check_numbers("bootstrap", draws=draws)
-    rng, fitted = np.random.default_rng(random_state), reweighted(weights)
+    rng = np.random.default_rng(random_state)
+    fitted = reweighted(weights)
     found: list[np.ndarray] = []
     try:
         with progress(progress_bar) as track:
@@ -89,14 +90,14 @@ def bootstrap(
         if not found:
             raise
     theta = on_grid(np.stack(found), fitted.variables)
-    lp = np.array([fitted.value_and_gradient(one)[0] for one in theta])
+    lp = np.array([fitted.value_and_gradient(draw)[0] for draw in theta])
     return Draws(theta[None], {"lp": lp[None]}, "bootstrap", len(found) == draws)
 
 
 def mode_of(
     log_posterior: LogPosterior, start: Float[np.ndarray, " coordinate"]
 ) -> Float[np.ndarray, " coordinate"]:
-    """The mode without Jacobian that is reached from a start, by L-BFGS."""
+    """Mode of the density without Jacobian, by L-BFGS from a start."""
     scales = np.asarray(log_posterior.scales, dtype=np.float64)
 
     def downhill(u: np.ndarray) -> tuple[float, np.ndarray]:
@@ -150,7 +151,7 @@ class GaussianApproximation:
 
     @property
     def sentence(self) -> str:
-        """A sentence on the curvature at the mode, and on directions without one."""
+        """Message on the curvature at the mode and its indefinite directions."""
         if self.n_indefinite == 0:
             return "The log posterior curves downwards in every direction at its mode."
         return (
@@ -241,7 +242,7 @@ def _climb(
     u: Float[np.ndarray, " coordinate"],
     scales: Float[np.ndarray, " coordinate"],
 ) -> Float[np.ndarray, " coordinate"]:
-    """L-BFGS in scaled coordinates; where there is no density the objective is infinite."""
+    """Mode by L-BFGS in scaled coordinates; the objective is infinite without a density."""
 
     def objective(v: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = _scaled(log_posterior, scales, v)
@@ -278,7 +279,7 @@ class Whitened:
 
     @cached_property
     def _transposed(self) -> np.ndarray | csr_array:
-        """C', in the form in which it multiplies quickly."""
+        """C' in a format whose products are fast."""
         return self.factor.T if isinstance(self.factor, np.ndarray) else csr_array(self.factor.T)
 
     def theta(self, z: np.ndarray) -> np.ndarray:
@@ -310,8 +311,8 @@ def whitened(log_posterior: LogPosterior, gaussian: GaussianApproximation) -> Wh
         rows.append(np.repeat(members, members.size))
         columns.append(np.tile(members, members.size))
         entries.append(root.reshape(-1))
-    places = (np.concatenate(rows), np.concatenate(columns))
-    factor = csr_array((np.concatenate(entries), places), shape=correlation.shape)
+    indices = (np.concatenate(rows), np.concatenate(columns))
+    factor = csr_array((np.concatenate(entries), indices), shape=correlation.shape)
     small = roots.size <= _DENSE
     return Whitened(log_posterior, gaussian.mode, factor.toarray() if small else factor)
 

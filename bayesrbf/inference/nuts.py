@@ -44,28 +44,28 @@ _THREADS: Final = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS
 
 
 class _HereWatch:
-    """The link of chains in this process with their run: steps, and the wish to stop."""
+    """Link between chains in this process and their run: steps, and a stop request."""
 
     def __init__(self, tell: Callable[[int], None]) -> None:
         self.stopped = False
         self._tell = tell
 
     def stop(self) -> None:
-        """Tell the chains to end now, with what they have drawn."""
+        """Stop the chains, which keep the draws so far."""
         self.stopped = True
 
     def advance(self) -> None:
-        """One more step of one chain is done."""
+        """Count a step of a chain."""
         self._tell(1)
 
 
 class _FileWatch:
-    """The same of several processes: a file with the wish to stop and every group's steps."""
+    """Link between processes and their run: a file with a stop request and each group's steps."""
 
-    def __init__(self, path: Path, place: int = 0) -> None:
+    def __init__(self, path: Path, group_index: int = 0) -> None:
         self.path = path
         self._cells = np.memmap(path, dtype=np.int64, mode="r+")
-        self._place = 1 + place
+        self._cell = 1 + group_index
 
     @classmethod
     def started(cls, path: Path, n_groups: int) -> _FileWatch:
@@ -75,20 +75,20 @@ class _FileWatch:
 
     @property
     def stopped(self) -> bool:
-        """Whether the chains are to end now."""
+        """Whether a stop was requested."""
         return bool(self._cells[0])
 
     def stop(self) -> None:
-        """Tell all groups to end."""
+        """Stop the chains of all groups."""
         self._cells[0] = 1
 
     def advance(self) -> None:
-        """One more step of this group."""
-        self._cells[self._place] += 1
+        """Count a step of this group."""
+        self._cells[self._cell] += 1
 
     @property
     def steps(self) -> int:
-        """Steps of all groups."""
+        """Number of steps of all groups."""
         return int(self._cells[1:].sum())
 
 
@@ -100,7 +100,7 @@ Work = Callable[[Any, Watch], list[Any]]
 def run_chains(
     work: Work, chains: Sequence[Any], *, processes: int, advance: Callable[[int], None]
 ) -> tuple[list[Any], bool]:
-    """Run chains in groups, one a process: one result a chain, and whether the run is complete.
+    """Run chains in groups, one group a process; the results, and whether all are complete.
 
     ``work(group, watch)`` runs a list of chains and returns one result a chain. Where
     ``watch.stopped`` or interrupted it tells all groups to stop and returns what is there. If there
@@ -119,8 +119,8 @@ def run_chains(
             with deaf_processes():  # the one that waits passes Ctrl-C on
                 executor = _executor(processes)
                 runs = [
-                    executor.submit(_in_group, work, group, board.path, place)
-                    for place, group in enumerate(groups)
+                    executor.submit(_in_group, work, group, board.path, index)
+                    for index, group in enumerate(groups)
                 ]
             _await(runs, board, advance)
         except BaseException:  # nobody waits for the groups any more
@@ -153,7 +153,7 @@ def processes_for(chains: int, seconds: float, cores: int | None, work: Sequence
 
 
 def longest_rectangle(lengths: Sequence[int]) -> int:
-    """Length to which interrupted chains are cut, so that most draws are kept.
+    """Length to which interrupted chains are cut to keep the most draws.
 
     It is the length L with the most draws in chains that have L or more.
 
@@ -166,15 +166,15 @@ def longest_rectangle(lengths: Sequence[int]) -> int:
 def _await(
     runs: list[Future[list[Any]]], board: _FileWatch, advance: Callable[[int], None]
 ) -> None:
-    """Wait for all groups; an interrupt, or an error of one, stops the others."""
-    told, pending = 0, set(runs)
+    """Wait for all groups; an interrupt, or an error in a group, stops the others."""
+    reported, pending = 0, set(runs)
     while pending:
         try:
             done, pending = wait(runs, timeout=_PROGRESS_PATIENCE)
             if any(run.exception() for run in done):
                 board.stop()
-            told, before = board.steps, told
-            advance(told - before)
+            reported, before = board.steps, reported
+            advance(reported - before)
         except KeyboardInterrupt:
             if board.stopped:  # interrupted a second time
                 raise
@@ -182,7 +182,7 @@ def _await(
 
 
 def _executor(processes: int) -> Any:
-    """Processes that are kept for the next run, with one thread each."""
+    """Pool of single-threaded processes, reused by the next run."""
     from loky import get_reusable_executor
 
     return get_reusable_executor(
@@ -195,10 +195,10 @@ def _executor(processes: int) -> Any:
     )
 
 
-def _in_group(work: Work, group: Sequence[Any], path: Path, place: int) -> list[Any]:
+def _in_group(work: Work, group: Sequence[Any], path: Path, group_index: int) -> list[Any]:
     """Run a group of chains in another process."""
     with threadpool_limits(1, "blas"):
-        return work(group, _FileWatch(path, place))
+        return work(group, _FileWatch(path, group_index))
 
 
 def _can_be_sent(work: Sequence[object]) -> bool:
@@ -213,7 +213,7 @@ def _can_be_sent(work: Sequence[object]) -> bool:
 
 
 def seconds_of(step: Callable[[], object], repeats: int = 3) -> float:
-    """Shortest time of a step of a chain in seconds; the first run of it is not timed."""
+    """Shortest time of a step in seconds, after a first run without timing."""
     step()
     times = []
     for _ in range(repeats):
@@ -310,11 +310,11 @@ class _Sampling:
     target_accept: float
 
     def __call__(self, seeds: Sequence[int], watch: Watch) -> list[dict[str, np.ndarray]]:
-        """Draws of each chain after tuning, one after the other, until the run is stopped."""
+        """Draws of each chain after tuning, chain by chain, until a stop."""
         return [self._chain(seed, watch) for seed in seeds if not watch.stopped]
 
     def _chain(self, seed: int, watch: Watch) -> dict[str, np.ndarray]:
-        """Draws and stats of one chain; an interrupt tells all to stop."""
+        """Draws and statistics of a chain; an interrupt stops all chains."""
         sampler = _import_nutpie().sample(
             self._model(watch),
             draws=self.draws,
@@ -350,7 +350,7 @@ class _Sampling:
 
 
 def _finished(sampler: Any, watch: Watch) -> Any:
-    """Trace of a sampler that works in a thread of its own: all, or what it has when stopped."""
+    """Trace of a sampler in a background thread: complete, or as far as it got at a stop."""
     try:
         while not watch.stopped:
             try:
@@ -367,16 +367,16 @@ def _read(trace: Any) -> dict[str, np.ndarray]:
     import pyarrow
 
     (values,), (stats,) = trace.get_arrow_trace()
-    kept = ~_column(pyarrow, stats, "tuning")
-    z = pyarrow.array(values.column("z")).flatten().to_numpy().reshape(kept.size, -1)
-    found = {name: _column(pyarrow, stats, key)[kept] for key, name in _STATS.items()}
-    return {"z": z[kept], **found}
+    after_tuning = ~_column(pyarrow, stats, "tuning")
+    z = pyarrow.array(values.column("z")).flatten().to_numpy().reshape(after_tuning.size, -1)
+    found = {name: _column(pyarrow, stats, key)[after_tuning] for key, name in _STATS.items()}
+    return {"z": z[after_tuning], **found}
 
 
 def _side_by_side(
     chains: Sequence[dict[str, np.ndarray]],
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Draws of all chains, cut where that keeps most, and their stats."""
+    """Draws and statistics of all chains, cut to keep the most draws."""
     length = longest_rectangle([len(chain["z"]) for chain in chains])
     if length == 0:
         raise KeyboardInterrupt("NUTS was interrupted before its first draw after tuning.")
@@ -391,7 +391,7 @@ def _column(pyarrow: Any, batch: Any, name: str) -> np.ndarray:
 
 
 def _import_nutpie() -> ModuleType:
-    """The sampler, which is an extra: without it the error says how to install it."""
+    """The optional module nutpie; ImportError with instructions without it."""
     try:
         import nutpie
     except ImportError as error:
@@ -413,9 +413,9 @@ It is far wider than a posterior of many rows.
 """
 
 _ROUNDS: Final = 4
-"""Number of equal parts of the tuning.
+"""Number of equal rounds of the tuning.
 
-After each part the kernel learns from the second halves of all parts so far.
+After each round the kernel adapts to the second halves of all rounds so far.
 """
 
 
@@ -455,17 +455,19 @@ def gibbs(
     rngs = np.random.default_rng(random_state).spawn(chains)
     kernel = log_posterior.markov_kernel()
     states = [_Chain.started(log_posterior, start, rng) for rng in rngs]
-    seen, processes, sweeps = np.zeros((0, start.size)), 1, tune + draws * thin
+    seen = np.zeros((0, start.size))
+    processes = 1
+    sweeps = tune + draws * thin
     with shown_progress("gibbs", chains * sweeps, progress_bar) as advance:
-        for turn, part in enumerate(np.diff(np.linspace(0, tune, _ROUNDS + 1).astype(int))):
+        for turn, n_sweeps in enumerate(np.diff(np.linspace(0, tune, _ROUNDS + 1).astype(int))):
             begun = time.perf_counter()
-            drawn, states, complete = _run(states, kernel, int(part), 1, processes, advance)
+            drawn, states, complete = _run(states, kernel, int(n_sweeps), 1, processes, advance)
             if not complete:
                 raise KeyboardInterrupt("Gibbs sampling was interrupted before its first draw.")
-            seconds = (time.perf_counter() - begun) * sweeps / part
+            seconds = (time.perf_counter() - begun) * sweeps / n_sweeps
             seen = np.concatenate([seen, drawn[:, drawn.shape[1] // 2 :].reshape(-1, start.size)])
             kernel = kernel.adapted(seen)
-            # The first part of the tuning tells how long the rest takes.
+            # The first round of the tuning predicts the time of the rest.
             if turn == 0:
                 processes = processes_for(chains, seconds, cores, (kernel, states))
         drawn, _, complete = _run(states, kernel, draws, thin, processes, advance)
@@ -477,7 +479,7 @@ def gibbs(
 
 @dataclass
 class _Chain:
-    """State of a chain, and its own random numbers."""
+    """State of a chain, with its random generator."""
 
     theta: np.ndarray
     rng: np.random.Generator
@@ -495,7 +497,7 @@ class _Chain:
 
 @dataclass(frozen=True)
 class _Sweeping:
-    """How chains are swept.
+    """Sweeps of the chains of a group by a kernel.
 
     The chains of a group take turns, so that none is ahead of the others.
     """
@@ -507,17 +509,17 @@ class _Sweeping:
     def __call__(
         self, chains: Sequence[_Chain], watch: Watch
     ) -> list[tuple[list[np.ndarray], _Chain]]:
-        """Draws of each chain until all are drawn or the run is stopped, and where it ends."""
+        """Draws of each chain until completion or a stop, and the final states."""
         drawn: list[list[np.ndarray]] = [[] for _ in chains]
         try:
             for _ in range(self.draws):
-                for chain, mine in zip(chains, drawn, strict=True):
+                for chain, chain_draws in zip(chains, drawn, strict=True):
                     if watch.stopped:
                         break
                     for _ in range(self.thin):
                         chain.theta = self.kernel.sweep(chain.theta, chain.rng)
                         watch.advance()
-                    mine.append(chain.theta)
+                    chain_draws.append(chain.theta)
         except KeyboardInterrupt:
             watch.stop()
         return list(zip(drawn, chains, strict=True))
@@ -531,11 +533,12 @@ def _run(
     processes: int,
     advance: Callable[[int], None],
 ) -> tuple[np.ndarray, list[_Chain], bool]:
-    """Draws (chain, draw, coordinate), the states of the chains, and whether all were drawn."""
+    """Draws (chain, draw, coordinate), final states, and whether all draws were made."""
     sweeping = _Sweeping(kernel, draws, thin)
     results, complete = run_chains(sweeping, states, processes=processes, advance=advance)
     length = longest_rectangle([len(drawn) for drawn, _ in results])
     if length == 0:
         raise KeyboardInterrupt("Gibbs sampling was interrupted before its first draw.")
-    drawn = np.stack([np.stack(one[:length]) for one, _ in results if len(one) >= length])
+    long = [draws for draws, _ in results if len(draws) >= length]
+    drawn = np.stack([np.stack(draws[:length]) for draws in long])
     return drawn, [chain for _, chain in results], complete

@@ -116,11 +116,11 @@ class FixedDrawObjective:
         factor = self.gaussian.factor
         bend, cross, of_spread = np.empty((3, *factor.shape))
         for axis, sd in track(list(enumerate(np.exp(self.log_sd))), "Linear response"):
-            moved_mean = mean.copy()
-            moved_mean[axis] += _STEP * sd
-            _, moved = self._at(moved_mean, deviations)
+            shifted_mean = mean.copy()
+            shifted_mean[axis] += _STEP * sd
+            _, shifted_gradients = self._at(shifted_mean, deviations)
             # Divided by the step that rounding left, not by the one that was asked for.
-            change = (moved - gradients) / (moved_mean[axis] - mean[axis])
+            change = (shifted_gradients - gradients) / (shifted_mean[axis] - mean[axis])
             bent = change * deviations
             bend[:, axis] = change.mean(axis=0)
             cross[:, axis] = bent.mean(axis=0)
@@ -151,9 +151,10 @@ spreads to .03 (root mean square); 16 pairs of independent draws leave .2 and .1
 """
 
 _FLAT: Final = 1e-4
-"""Curvature in units of Laplace's that counts as none: the spread would be 100 times as wide."""
+"""Curvature, relative to Laplace's, below which it counts as zero: the spread would be 100 times
+as wide."""
 _LEVEL: Final = 1e-3
-"""Gradient at which no mean is further than 1e-3 posterior standard deviations from its place."""
+"""Gradient at which no mean is further than 1e-3 posterior standard deviations from its optimum."""
 
 
 def advi(
@@ -225,7 +226,7 @@ def advi(
 
 
 def _check(covariance: str, pairs: int) -> None:
-    """ValueError for arguments that only this method has."""
+    """ValueError for invalid arguments of this method."""
     if covariance not in COVARIANCES:
         raise ValueError(
             f"advi(covariance=...) must be one of {COVARIANCES}; received {covariance!r}."
@@ -252,12 +253,12 @@ class VariationalFit:
 
     @property
     def converged(self) -> bool:
-        """Whether the gradient is zero to the tolerance."""
+        """Whether the gradient is zero within the tolerance."""
         return self.slope <= _LEVEL
 
     @property
     def sentence(self) -> str:
-        """How the search ended."""
+        """Message on the convergence of the search."""
         if self.converged:
             return f"The variational objective is level after {self.n_iter} steps."
         return (
@@ -267,7 +268,7 @@ class VariationalFit:
 
     @property
     def curvature(self) -> str:
-        """A sentence on the linear response, and on directions without one."""
+        """Message on the linear response and its indefinite directions."""
         if self.n_indefinite == 0:
             return "The variational objective curves upwards in every direction."
         return (
@@ -298,7 +299,7 @@ def fit_gaussian(
     max_iter: int = 200,
     track: Track = silent,
 ) -> VariationalFit:
-    """Find the minimum of the objective and the spread of its Gaussian.
+    """Gaussian that minimises the objective, with the covariance of its draws.
 
     The draws have the linear response's covariance, or else the independent Gaussian's own.
     """
@@ -326,7 +327,7 @@ def fit_gaussian(
 
 @dataclass(frozen=True)
 class _Response:
-    """How mean and spreads respond to a linear term that is added to the log density.
+    """Linear response of mean and spreads to a linear term in the log density.
 
     The mean moves by C C' times the term's gradient in theta; gradients in the log spreads, times
     the coupling, act like gradients of the mean in v.
@@ -338,7 +339,7 @@ class _Response:
 
 
 def _laplace(objective: FixedDrawObjective) -> _Response:
-    """Laplace's response, where the objective's curvature is not computed."""
+    """Response of Laplace's approximation, without the objective's curvature."""
     factor = objective.gaussian.factor
     return _Response(factor, np.zeros_like(factor), 0)
 
@@ -346,7 +347,7 @@ def _laplace(objective: FixedDrawObjective) -> _Response:
 def _linear_response(
     objective: FixedDrawObjective, eta: Float[np.ndarray, " argument"], track: Track
 ) -> _Response:
-    r"""The block of the mean in the inverse of H: the inverse of the Schur complement.
+    r"""Linear response from the block of the mean in the inverse Hessian: a Schur complement.
 
     .. math:: (H_{vv} - H_{vr} H_{rr}^{-1} H_{rv})^{-1}, \quad \theta = \hat\theta + C v.
     """
@@ -366,7 +367,7 @@ def _mean_error(
     response: _Response,
     whitening: Float[np.ndarray, "coordinate coordinate"],
 ) -> float:
-    """Largest standard error of a mean over the fixed draws, in posterior deviations.
+    """Largest standard error of a mean over fixed draws, in posterior standard deviations.
 
     To first order a mean is the response to the mean of the draws' gradients.
     """
@@ -379,14 +380,14 @@ def _mean_error(
 
 
 def _standard_error(of_draws: Float[np.ndarray, "fixed *rest"]) -> Float[np.ndarray, "*rest"]:
-    """Standard error of a mean over antithetic draws, whose pairs are independent."""
+    """Standard error of a mean over antithetic pairs."""
     # Draws come in two halves, the second with the signs of the first turned.
     pairs = of_draws.reshape(2, len(of_draws) // 2, *of_draws.shape[1:]).mean(axis=0)
     return np.asarray(pairs.std(axis=0, ddof=1) / np.sqrt(len(pairs)))
 
 
 def _start(objective: FixedDrawObjective) -> Float[np.ndarray, " argument"]:
-    """Laplace's Gaussian, narrowed until every fixed draw has a density."""
+    """Laplace's Gaussian, with spreads halved until every fixed draw has a density."""
     dimension = objective.gaussian.mode.size
     eta = np.zeros(2 * dimension)
     while not np.isfinite(objective(eta)[0]):

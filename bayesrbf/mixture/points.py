@@ -338,7 +338,7 @@ class DeclaredPrior:
         )
         counts += self.powers[jacobian]
         probabilities = self._simplices.entries(values)
-        result[self._simplices.places] = self._simplices.gradient(counts, probabilities)
+        result[self._simplices.indices] = self._simplices.gradient(counts, probabilities)
         if self._reals is not None:
             by_variable = self._reals.gradient(values, parameters, statistics, jacobian)
             for name, gradient in by_variable.items():

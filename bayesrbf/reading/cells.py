@@ -78,30 +78,30 @@ def read_numbers(
         numbers = dict(zip(present, present, strict=True))
         return Notation(numbers, doubtful=doubtful, below=below)
     undressed = {text: _undressed(text, thousands) for text in present}
-    parts = {text: pair for text, pair in undressed.items() if pair is not None}
-    symbols = {symbol for symbol, _ in parts.values()}
-    bodies = [body for _, body in parts.values()]
+    numeric = {text: pair for text, pair in undressed.items() if pair is not None}
+    symbols = {symbol for symbol, _ in numeric.values()}
+    bodies = [body for _, body in numeric.values()]
     if len(symbols) > 1:
         first, second = sorted(symbols)[:2]
-        culprit = next(text for text, (symbol, _) in parts.items() if symbol == second)
-        among = next(text for text, (symbol, _) in parts.items() if symbol == first)
+        culprit = next(text for text, (symbol, _) in numeric.items() if symbol == second)
+        among = next(text for text, (symbol, _) in numeric.items() if symbol == first)
         problem = f"is written in another unit than {among!r}; write one unit throughout"
-        return Notation(dict.fromkeys(parts, "0"), problem=problem, culprit=culprit)
+        return Notation(dict.fromkeys(numeric, "0"), problem=problem, culprit=culprit)
     symbol = symbols.pop() if symbols else ""
     mark, point, problem, culprit = _marks(bodies, symbol, thousands, decimal)
     if problem:
-        written = next(text for text, (_, body) in parts.items() if body == culprit)
-        return Notation(dict.fromkeys(parts, "0"), problem=problem, culprit=written)
+        written = next(text for text, (_, body) in numeric.items() if body == culprit)
+        return Notation(dict.fromkeys(numeric, "0"), problem=problem, culprit=written)
     plain = {
         text: (body.replace(mark, "") if mark else body).replace(point, ".")
-        for text, (_, body) in parts.items()
+        for text, (_, body) in numeric.items()
     }
     numbers = {text: number for text, number in plain.items() if is_number(number)}
-    blanks = any(set(text) & set(BLANKS) for text in parts if re.search(rf"\d[{BLANKS}]\d", text))
-    raised = any(set(text) & set(APOSTROPHES) for text in parts)
-    commas = [text for text, (_, body) in parts.items() if point == "," and "," in body]
+    blanks = any(set(text) & set(BLANKS) for text in numeric if re.search(rf"\d[{BLANKS}]\d", text))
+    raised = any(set(text) & set(APOSTROPHES) for text in numeric)
+    commas = [text for text, (_, body) in numeric.items() if point == "," and "," in body]
     plain_points = not mark and point == "." and decimal != "."
-    doubtful, below = _three_digits(parts) if plain_points else ("", "")
+    doubtful, below = _three_digits(numeric) if plain_points else ("", "")
     return Notation(
         numbers,
         symbol=symbol,
@@ -113,7 +113,7 @@ def read_numbers(
 
 
 def possible_numbers(text: str) -> frozenset[float]:
-    """Every number that a text can be, with a decimal point or a decimal comma.
+    """Numbers that a text can mean, with a decimal point or with a decimal comma.
 
     >>> sorted(possible_numbers("-999,0")), sorted(possible_numbers("1,234"))
     ([-999.0], [1.234, 1234.0])
@@ -121,7 +121,8 @@ def possible_numbers(text: str) -> frozenset[float]:
     undressed = _undressed(text, None)
     if undressed is None:
         return frozenset()
-    body, numbers = undressed[1], set()
+    body = undressed[1]
+    numbers = set()
     for mark, point in _MARK_PAIRS:
         plain = body.replace(mark, "").replace(point, ".")
         if (mark not in body or re.fullmatch(_grouped(mark, point), body)) and is_number(plain):
@@ -134,13 +135,13 @@ def _grouped(mark: str, point: str) -> str:
     return rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+(?:{re.escape(point)}\d+)?"
 
 
-def _three_digits(parts: dict[str, tuple[str, str]]) -> tuple[str, str]:
-    """A number, if every point of a column stands before three last digits and after no 0.
+def _three_digits(numeric: dict[str, tuple[str, str]]) -> tuple[str, str]:
+    """A number with a point before three digits, if all points of the column stand so.
 
-    And a whole number, if all numbers without a point have three digits at most.
+    The second result is a whole number, if all numbers without a point have at most three digits.
     """
-    pointed = {text: body for text, (_, body) in parts.items() if "." in body}
-    whole = {text: body for text, (_, body) in parts.items() if text not in pointed}
+    pointed = {text: body for text, (_, body) in numeric.items() if "." in body}
+    whole = {text: body for text, (_, body) in numeric.items() if text not in pointed}
     if not all(re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", body) for body in pointed.values()):
         return "", ""
     below = all(re.fullmatch(r"[+-]?\d{1,3}", body) for body in whole.values())
@@ -168,17 +169,17 @@ def _undressed(text: str, thousands: str | None) -> tuple[str, str] | None:
 def _marks(
     bodies: Collection[str], symbol: str, thousands: str | None, decimal: str | None
 ) -> tuple[str, str, str, str]:
-    """Mark between thousands, decimal mark, and, where that is open, why and at which number."""
+    """Mark between thousands and decimal mark, or the problem and the number that causes it."""
     for mark, point in _MARK_PAIRS:
         having = [body for body in bodies if mark in body]
-        others = [body for body in bodies if point in body and mark not in body]
+        with_point = [body for body in bodies if point in body and mark not in body]
         if not having or not all(re.fullmatch(_grouped(mark, point), body) for body in having):
             continue
-        if any(body.count(point) > 1 for body in others):
+        if any(body.count(point) > 1 for body in with_point):
             continue
         sure = any(body.count(mark) > 1 or point in body for body in having)
         money = symbol not in ("", "%") and mark == "," and decimal != ","
-        if sure or others or money or thousands == mark:
+        if sure or with_point or money or thousands == mark:
             return mark, point, "", ""
     commas = [body for body in bodies if "," in body]
     points = [body for body in bodies if "." in body]
@@ -200,7 +201,7 @@ _LIMIT: Final = re.compile("(?P<sign><=?|>=?|\u2264|\u2265) ?(?P<bare>.+)")
 
 
 def limits_among(texts: Iterable[str]) -> dict[str, str]:
-    """The texts that say a limit, and the limit of each as it is written.
+    """Limits among the texts: the text of each bound, by cell.
 
     >>> limits_among(["<5", "> 1,5", "7"])
     {'<5': '5', '> 1,5': '1,5'}
@@ -210,7 +211,7 @@ def limits_among(texts: Iterable[str]) -> dict[str, str]:
 
 
 def beside_limit(text: str, limit: float) -> float:
-    """The number that stands for a cell: the nearest one below a limit, or above it.
+    """Nearest double below an upper limit, or above a lower limit, which stands for the cell.
 
     All cells of one limit are one value, which no measured cell has, on the right side of all.
 
@@ -229,34 +230,34 @@ MISSING_MARKERS: Final = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NU
 
 @dataclass(frozen=True)
 class StandIn:
-    """A value that was named as missing, of one column or of all."""
+    """A value that the user named as missing, in one column or in all columns."""
 
-    given: str  # As it was typed: VALUE or COLUMN=VALUE.
+    typed: str  # Text that the user typed: VALUE or COLUMN=VALUE.
     text: str
     column: str | None = None
 
     @property
     def number(self) -> float | None:
-        """The number that it is; None for text."""
+        """Value as a number; None for text and for ambiguous numbers."""
         values = {float(self.text)} if is_number(self.text) else possible_numbers(self.text)
         return next(iter(values)) if len(values) == 1 else None
 
 
-def stand_ins(given: Iterable[str], header: Collection[str]) -> tuple[StandIn, ...]:
-    """Values that were named as missing; ``COLUMN=VALUE`` where there is such a column.
+def stand_ins(typed: Iterable[str], header: Collection[str]) -> tuple[StandIn, ...]:
+    """Values named as missing; ``COLUMN=VALUE`` for a value of an existing column.
 
     >>> [(mark.column, mark.text) for mark in stand_ins(["-9", "a=-9", "b=-9"], ["a"])]
     [(None, '-9'), ('a', '-9'), (None, 'b=-9')]
     """
-    return tuple(_stand_in(text, header) for text in given)
+    return tuple(_stand_in(text, header) for text in typed)
 
 
-def _stand_in(given: str, header: Collection[str]) -> StandIn:
-    """One of them; the longest name counts where a name has an equals sign itself."""
-    for place in reversed([i for i, character in enumerate(given) if character == "="]):
-        if given[:place] in header:
-            return StandIn(given, given[place + 1 :], given[:place])
-    return StandIn(given, given)
+def _stand_in(typed: str, header: Collection[str]) -> StandIn:
+    """Stand-in of a typed text; the longest matching column name counts."""
+    for index in reversed([i for i, character in enumerate(typed) if character == "="]):
+        if typed[:index] in header:
+            return StandIn(typed, typed[index + 1 :], typed[:index])
+    return StandIn(typed, typed)
 
 
 @dataclass(frozen=True)
@@ -264,18 +265,18 @@ class Missing:
     """Which cells of a column mean "missing"."""
 
     marks: frozenset[str]  # As they are written; the empty cell is one of them.
-    named: tuple[StandIn, ...] = ()  # Those that were asked for.
+    named: tuple[StandIn, ...] = ()  # Stand-ins that the user named.
 
     @cached_property
     def texts(self) -> dict[str, str]:
-        """Every stand-in as cells have it, with the text that was typed for it."""
+        """Typed text of each stand-in, by the text in cells."""
         return {mark: mark for mark in self.marks} | {
             stand_in.text: stand_in.text for stand_in in self.named
         }
 
     @cached_property
     def numbers(self) -> dict[float, str]:
-        """Stand-ins that are numbers, with the text that was typed for each."""
+        """Typed text of each numeric stand-in, by number."""
         typed = {mark.number: mark.text for mark in reversed(self.named)}
         return {number: text for number, text in typed.items() if number is not None}
 
@@ -287,7 +288,7 @@ class Missing:
         thousands: str | None = None,
         decimal: str | None = None,
     ) -> dict[str, str]:
-        """The missing ones of the distinct cells of a column, and the mark of each.
+        """Missing cells among the distinct cells of a column, with the stand-in of each.
 
         A number is found however it is written. Where a cell could be two numbers, the notation of
         the other cells decides; ``plain`` means that numbers have a decimal point or are text.
@@ -320,29 +321,29 @@ class Missing:
 
 
 def unmatched(
-    given: Sequence[StandIn],
+    marks: Sequence[StandIn],
     matched: Collection[tuple[str, str]],
     texts: Mapping[str, Collection[str]],
-    place: str,
+    source: str,
 ) -> Iterable[str]:
-    """A sentence on every value that was named as missing and that no cell is.
+    """Message on each value that was named as missing but occurs in no cell.
 
     ``matched`` are columns and marks that some cell has, ``texts`` distinct cells of each column.
     """
     keys = {(column, _key(text)) for column, text in matched}
     anywhere = {key for _, key in keys}
-    for mark in given:
+    for mark in marks:
         key = _key(mark.text)
         hit = key in anywhere if mark.column is None else (mark.column, key) in keys
         if hit or mark.text in MISSING_MARKERS:
             continue
-        where = place if mark.column is None else f"{place}, column {mark.column!r}"
-        yield f"{option('na', mark.given)}: {where} has no cell {mark.text!r}{_hint(mark, texts)}"
+        where = source if mark.column is None else f"{source}, column {mark.column!r}"
+        yield f"{option('na', mark.typed)}: {where} has no cell {mark.text!r}{_hint(mark, texts)}"
 
 
 def _hint(mark: StandIn, texts: Mapping[str, Collection[str]]) -> str:
-    """A suggestion for a stand-in that no cell has."""
-    column, equals, _ = mark.given.partition("=")
+    """Suggestion for a stand-in that occurs in no cell."""
+    column, equals, _ = mark.typed.partition("=")
     if mark.column is None and equals:
         near = difflib.get_close_matches(column, texts, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"it has {listed(list(texts), 20)}."
@@ -351,7 +352,7 @@ def _hint(mark: StandIn, texts: Mapping[str, Collection[str]]) -> str:
         several = " ".join(option("na", value) for value in mark.text.split(","))
         return f"; as numbers here have commas, name several values by {several}."
     words = texts.values() if mark.column is None else [texts[mark.column]]
-    cells = {cell for some in words for cell in some if not is_number(cell)}
+    cells = {cell for column_cells in words for cell in column_cells if not is_number(cell)}
     near = difflib.get_close_matches(mark.text, cells, n=1, cutoff=0.8)
     return (
         f"; did you mean {near[0]!r}?" if near else "; correct the value, or leave the option out."
@@ -359,7 +360,7 @@ def _hint(mark: StandIn, texts: Mapping[str, Collection[str]]) -> str:
 
 
 def _key(text: str) -> float | str:
-    """A mark by which those of one value are the same."""
+    """Number of a stand-in, or its text, so that spellings of one number are equal."""
     number = StandIn(text, text).number
     return text if number is None else number
 
@@ -368,7 +369,7 @@ def _key(text: str) -> float | str:
 
 
 def sentences(notes: Iterable[Note]) -> tuple[str, ...]:
-    """The most harmful first; notes that differ by their columns alone are one sentence.
+    """Messages of notes, the most harmful first; notes that differ by column alone are joined.
 
     >>> noticed = [Note("stand-in", "age", "-999", 2), Note("stand-in", "weight", "-999", 3)]
     >>> print(*sentences(noticed))
@@ -377,23 +378,24 @@ def sentences(notes: Iterable[Note]) -> tuple[str, ...]:
     """
     order = list(TOPICS)
     ranked = sorted(notes, key=lambda note: order.index(note.topic))
-    places = {(note.topic, note.value): place for place, note in reversed([*enumerate(ranked)])}
-    ranked.sort(key=lambda note: places[note.topic, note.value])
+    ranks = {(note.topic, note.value): rank for rank, note in reversed([*enumerate(ranked)])}
+    ranked.sort(key=lambda note: ranks[note.topic, note.value])
     like = groupby(ranked, key=lambda note: (note.topic, note.value))
     return tuple(TOPICS[topic].format_map(_fields(list(same))) for (topic, _), same in like)
 
 
 def _fields(notes: Sequence[Note]) -> dict[str, object]:
-    """Values for a sentence on like notes: columns with a verb, values, options to type."""
+    """Fields of the message on similar notes: columns with a verb, values, options to type."""
     from bayesrbf.table.kinds import KINDS, Real  # which read their cells by other parts of this
 
-    first, many = notes[0], len(notes) > 1
+    first = notes[0]
+    many = len(notes) > 1
     kind = KINDS.get(first.value, Real)
     names = tuple(note.column for note in notes)
     counts = [note.count for note in notes]
     subject = f"Column{'s' if many else ''} {listed([repr(name) for name in names])}"
     several = {name: option(name, *names) for name in ("ignore", "categorical", "real")}
-    here = [
+    missing_options = [
         option("na", *(f"{note.column}={note.value}" for note in notes)),
         option("na", first.value),
     ]
@@ -409,7 +411,7 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
         # How often each column has it; "-999 2 times" would be read as one number.
         "often": "in one cell" if counts == [1] else f"in {listed(counts)} cells",
         # A value is missing in these columns only where others have it.
-        "missing": here[0] if first.elsewhere else here[1],
+        "missing": missing_options[0] if first.elsewhere else missing_options[1],
         "id": option("id", first.column),
         "group": option("group", first.column),
         "time": option("time", first.column),
@@ -419,7 +421,9 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
             f"{several['categorical']} keeps {'them' if many else 'it'} as categories."
         ),
         "each": " each" if many else "",
-        "each_cell": f"{kind.what} in each cell{', ' * bool(first.example)}{first.example}",
+        "each_cell": (
+            f"{kind.cell_description} in each cell{', ' * bool(first.example)}{first.example}"
+        ),
         "numbers": kind.numbers,
         "ways": ways_of(kind, *names),
         "mark": {" ": "a blank", "'": "an apostrophe"}.get(first.value, repr(first.value)),
@@ -434,7 +438,7 @@ def _fields(notes: Sequence[Note]) -> dict[str, object]:
 
 
 def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
-    """The options, with what notes advise: missing values, the names of the rows, their groups.
+    """Options with the advice of notes: missing values, names of rows, groups.
 
     Dates that were not named are left out: whatever is fitted to them meets later ones.
 
@@ -446,9 +450,10 @@ def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
     names = [note.column for note in notes if note.topic == "names of rows"]
     repeated = [note.column for note in notes if note.topic in GROUPING]
     unnamed = {note.column for note in notes if note.topic == "unnamed"} - {options.time}
-    own = options.id or next(iter(names), None)
+    id_column = options.id or next(iter(names), None)
     group = options.group or next(iter(repeated), None)
-    ignored = [name for name in (*options.ignore, *sorted(unnamed)) if name not in (own, group)]
+    left_out = [*options.ignore, *sorted(unnamed)]
+    ignored = [name for name in left_out if name not in (id_column, group)]
     marks = (
         f"{note.column}={note.value}" if note.elsewhere else note.value
         for note in notes
@@ -457,19 +462,20 @@ def with_remedies(options: TableOptions, notes: Iterable[Note]) -> TableOptions:
     return replace(
         options,
         na=tuple(dict.fromkeys((*options.na, *marks))),
-        id=own,
+        id=id_column,
         group=group,
         ignore=tuple(dict.fromkeys(ignored)),
     )
 
 
 def as_typed(options: TableOptions) -> str:
-    """Options as they are typed on the command line, those that are not usual.
+    """Options as typed on the command line, without those at their defaults.
 
     >>> print(as_typed(TableOptions(na=("-999", "none"), id="case", day_first=True)))
     --na=-999,none --id case --day-first
     """
-    usual, words = vars(TableOptions()), []
+    usual = vars(TableOptions())
+    words = []
     for name, value in vars(options).items():
         if value == usual[name]:
             continue
@@ -497,7 +503,7 @@ REPEATED: Final = (
     "would be both fitted and held out, and the scores too good. If it says which rows do, say "
     "{group}"
 )
-"""Of names of patients and the like, of whom several have more than one row."""
+"""Message on names of patients and the like, of whom several have more than one row."""
 
 TOPICS: Final[Mapping[str, str]] = {
     "unread": "Left out: {value}",
@@ -611,7 +617,7 @@ LEFT_OUT: Final = frozenset({"repeated names", "names of rows", "free text", "ma
 """Topics of columns of text that are no categories, because their cells hardly repeat."""
 
 NAMING: Final = LEFT_OUT | {"identifier", "repeated numbers", "repeated texts"}
-"""Topics of columns that may name rows or patients, of which nothing is said where a kind is."""
+"""Topics of columns that may name rows or patients; a column of a requested kind gets no note."""
 
 
 # Texts that are not what they seem: words for "missing", and one word written in two ways.
@@ -627,7 +633,7 @@ MISSING_WORDS: Final = re.compile(
 )
 """Words that people and programs write where nothing is known."""
 MOST_OF_COLUMN: Final = 0.3
-"""Share of a column beyond which a sign is taken for a category, such as - beside +."""
+"""Share of a column beyond which a sign is a category, such as - in a column of - and +."""
 SHOWN_WORDS: Final = 3
 _WHOLE: Final = re.compile(r"-?\d+(\.0)?", re.ASCII)
 
@@ -639,7 +645,7 @@ FORMS: Final[Mapping[str, Callable[[str], str]]] = {
     ),
     "the Unicode form of their letters": lambda text: unicodedata.normalize("NFKC", text),
 }
-"""Ways to write a word, and what makes them one."""
+"""Kinds of spelling, and the normal form of each."""
 
 
 def words_for_missing(counts: Mapping[str, int]) -> Iterator[str]:
@@ -660,7 +666,7 @@ def words_for_missing(counts: Mapping[str, int]) -> Iterator[str]:
 
 
 def spelled_alike(name: str, counts: Mapping[str, int]) -> Iterator[Note]:
-    """Levels of a column, or labels, that differ by how they are written only.
+    """Notes on levels or labels that differ in spelling only.
 
     >>> next(spelled_alike("y", {"yes": 3, "no": 2, "YES": 1})).value
     "'yes' and 'YES' (3 and 1 cells)"
@@ -672,12 +678,12 @@ def spelled_alike(name: str, counts: Mapping[str, int]) -> Iterator[Note]:
     for texts in words.values():
         if len(texts) > 1:
             differing.setdefault(_difference(texts), []).append(_together(texts, counts))
-    for how, groups in differing.items():
-        yield Note("spelled alike", name, listed(groups, SHOWN_WORDS), len(groups), how)
+    for difference, groups in differing.items():
+        yield Note("spelled alike", name, listed(groups, SHOWN_WORDS), len(groups), difference)
 
 
 def doubtful_labels(name: str, counts: Mapping[str, int]) -> Iterator[Note]:
-    """Labels that may mean that there is none, and those that differ by how they are written.
+    """Notes on labels that may mean a missing label, and on labels that differ in spelling only.
 
     >>> [note.value for note in doubtful_labels("y", {"0": 5, "1": 4, "-1": 3})]
     ['-1']
@@ -688,7 +694,7 @@ def doubtful_labels(name: str, counts: Mapping[str, int]) -> Iterator[Note]:
 
 
 def _only_negative(counts: Collection[str]) -> list[str]:
-    """The negative one of whole numbers, where there are two others: -1 and 1 are two classes."""
+    """The single negative number among three or more integer labels; else none."""
     if len(counts) < 3 or not all(map(_WHOLE.fullmatch, counts)):
         return []
     negative = [text for text in counts if text.startswith("-")]
@@ -696,14 +702,14 @@ def _only_negative(counts: Collection[str]) -> list[str]:
 
 
 def _plain(text: str, but: str = "") -> str:
-    """A word in all forms but one."""
+    """A text in the normal form of every kind of spelling except one."""
     for form, change in FORMS.items():
         text = text if form == but else change(text)
     return text
 
 
 def _difference(texts: Collection[str]) -> str:
-    """By what some ways to write one word differ."""
+    """Kinds of spelling by which texts of one word differ."""
     for form, change in FORMS.items():
         if len(set(map(change, texts))) == 1:
             return f"{form} only"
@@ -711,7 +717,7 @@ def _difference(texts: Collection[str]) -> str:
 
 
 def _together(texts: Collection[str], counts: Mapping[str, int]) -> str:
-    """Ways to write one word, in signs that tell them apart, and how often each stands."""
+    """Spellings of one word with their frequencies, escaped where they look alike."""
     shown = [repr(text) for text in texts]
     seen = {unicodedata.normalize("NFKC", text) for text in shown}
     if len(seen) < len(shown):  # letters that look the same

@@ -72,7 +72,7 @@ def limited(file: Any, name: str) -> bytes:
 
 
 def check_size(size: int, name: str) -> None:
-    """TableError where a file holds, or says that it holds, more bytes than a table may."""
+    """TableError where the actual or declared size of a file exceeds ``MOST_TABLE_BYTES``."""
     if size > MOST_TABLE_BYTES:
         raise TableError(
             f"{name} has more than {MOST_TABLE_BYTES >> 20} MiB, unpacked; give a smaller table."
@@ -98,9 +98,9 @@ def decode(content: bytes, name: str, notes: list[str]) -> str:
                 content = limited(file, name)
         except (OSError, EOFError, zlib.error) as error:
             raise TableError(f"{name} is a damaged gzip file ({error}).") from error
-    for signature, what in _OTHER_FORMATS.items():
+    for signature, description in _OTHER_FORMATS.items():
         if content.startswith(signature):
-            raise TableError(f"{name} is {what}, not a CSV file: export the table as CSV.")
+            raise TableError(f"{name} is {description}, not a CSV file: export the table as CSV.")
     encoding = next((e for mark, e in _BYTE_ORDER_MARKS if content.startswith(mark)), None)
     encoding = encoding or _without_mark(content)
     try:
@@ -117,9 +117,9 @@ def decode(content: bytes, name: str, notes: list[str]) -> str:
             f"{name}, line {line}: the control character {control.group()!r} is no text; "
             "is this a binary file?"
         )
-    for pattern, what in _MARKUP.items():
+    for pattern, description in _MARKUP.items():
         if re.match(pattern, text):
-            raise TableError(f"{name} is {what}, not a CSV file: export the table as CSV.")
+            raise TableError(f"{name} is {description}, not a CSV file: export the table as CSV.")
     if encoding == "cp1252":
         strange = next(character for character in text if ord(character) > 127)
         line = _line_after(text[: text.index(strange)])
@@ -130,7 +130,7 @@ def decode(content: bytes, name: str, notes: list[str]) -> str:
 
 
 def _line_after(text: str) -> int:
-    """Number of the line on which the text goes on."""
+    """Line number of the position behind the text."""
     return 1 + len(_NEWLINE.findall(text))
 
 
@@ -195,24 +195,24 @@ def delimited_blocks(content: bytes, name: str, size: int | None = None) -> Iter
     separator = declared[1] if declared else _separator(text, name, notes)
     records = islice(_records(text, separator, name), 1 if declared else 0, None)
     del content, text
-    place = f"{name}, line"
-    apart = f"look for a missing or extra {separator!r}, or quote the cell that contains one"
+    source = f"{name}, line"
+    advice = f"look for a missing or extra {separator!r}, or quote the cell that contains one"
     first = list(islice(records, size))
     while sum(1 for _, cells in first if cells) < 2 and (more := list(islice(records, size))):
         first += more
-    table = tabulated(first, place, f"separated by {SEPARATORS[separator]}", apart, notes)
+    table = tabulated(first, source, f"separated by {SEPARATORS[separator]}", advice, notes)
     yield replace(table, separator=separator)
     head = next(record for record in first if record[1])
     while block := list(islice(records, size)):
         if any(cells for _, cells in block):
-            yield _continued([head, *block], place, apart)
+            yield _continued([head, *block], source, advice)
 
 
-def _continued(records: Records, place: str, apart: str) -> Delimited:
-    """Further rows below a header that is known to be one; columns without a name are left out."""
+def _continued(records: Records, source: str, advice: str) -> Delimited:
+    """Table of further rows under a known header; columns without a name are left out."""
     records, skipped = _without_empty(records)
-    header, rows, lines = _structure(records, place, apart)
-    _check_header_does_not_return(header, rows, lines, place)
+    header, rows, lines = _structure(records, source, advice)
+    _check_header_does_not_return(header, rows, lines, source)
     positions = [position for position, title in enumerate(header) if title]
     if len(positions) < len(header):
         rows = [[row[position] for position in positions] for row in rows]
@@ -220,29 +220,29 @@ def _continued(records: Records, place: str, apart: str) -> Delimited:
 
 
 def _without_empty(records: Records) -> tuple[Records, tuple[int, ...]]:
-    """The records that have a cell, and the lines of those without."""
+    """Records with a cell, and the lines of the empty records."""
     return [record for record in records if record[1]], tuple(
         line for line, cells in records if not cells
     )
 
 
-def tabulated(records: Records, place: str, how: str, apart: str, notes: list[str]) -> Delimited:
+def tabulated(records: Records, source: str, form: str, advice: str, notes: list[str]) -> Delimited:
     """Records as a table, the first being the header.
 
-    ``place`` is the file and the unit of its records, ``how`` its format, and ``apart`` what to do
-    where records differ in length. TableError if there is no table.
+    ``source`` is the file and the unit of its records, ``form`` its format, and ``advice`` what to
+    do where records differ in length. TableError if there is no table.
     """
-    name = place.rpartition(", ")[0]
+    name = source.rpartition(", ")[0]
     if not records:
         raise TableError(f"{name} is empty: a header line and rows are needed.")
     records, skipped = _without_empty(records)
-    header, rows, lines = _structure(records, place, apart)
-    header, rows = _without_unnamed(header, rows, f"{place} {records[0][0]}", notes)
-    _check_names(header, f"{place} {records[0][0]}")
-    _check_quotes(header, rows, f"{place} {records[0][0]}")
-    _check_header_does_not_return(header, rows, lines, place)
-    _check_header_is_none_of_the_rows(header, rows, f"{place} {records[0][0]}")
-    notes.insert(0, f"{len(rows)} rows and {len(header)} columns, {how}.")
+    header, rows, lines = _structure(records, source, advice)
+    header, rows = _without_unnamed(header, rows, f"{source} {records[0][0]}", notes)
+    _check_names(header, f"{source} {records[0][0]}")
+    _check_quotes(header, rows, f"{source} {records[0][0]}")
+    _check_header_does_not_return(header, rows, lines, source)
+    _check_header_is_none_of_the_rows(header, rows, f"{source} {records[0][0]}")
+    notes.insert(0, f"{len(rows)} rows and {len(header)} columns, {form}.")
     return Delimited(header, rows, lines, tuple(notes), skipped)
 
 
@@ -273,7 +273,7 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """Records and the lines on which they start; a line without a cell is an empty record."""
+    """Records and their first lines; a line without a cell is an empty record."""
     reader = csv.reader(_lines(text), delimiter=separator, strict=True)
     while True:
         line = reader.line_num + 1
@@ -292,10 +292,10 @@ def _records(text: str, separator: str, name: str) -> Iterator[tuple[int, list[s
 
 
 def _structure(
-    records: Records, place: str, apart: str
+    records: Records, source: str, advice: str
 ) -> tuple[tuple[str, ...], list[list[str]], list[int]]:
     """Header and rows of one width."""
-    name = place.rpartition(", ")[0]
+    name = source.rpartition(", ")[0]
     if not records:
         raise TableError(f"{name} has no cell: a header line and rows are needed.")
     header = tuple(records[0][1])
@@ -307,15 +307,15 @@ def _structure(
         line, width = uneven[0]
         more = f" (and so {len(uneven) - 1} more of {len(rows)})" if len(uneven) > 1 else ""
         raise TableError(
-            f"{place} {line}: {width} cells where the header has {len(header)}{more}; {apart}."
+            f"{source} {line}: {width} cells where the header has {len(header)}{more}; {advice}."
         )
     return header, [cells for _, cells in rows], [line for line, _ in rows]
 
 
 def _without_unnamed(
-    header: tuple[str, ...], rows: list[list[str]], place: str, notes: list[str]
+    header: tuple[str, ...], rows: list[list[str]], source: str, notes: list[str]
 ) -> tuple[tuple[str, ...], list[list[str]]]:
-    """Leave out an unnamed column that is empty or numbers the rows; refuse any other."""
+    """Leave out an unnamed column that is empty or numbers the rows; refuse other ones."""
     positions = []
     counts = [[str(start + i) for i in range(len(rows))] for start in (0, 1)]
     for position, title in enumerate(header):
@@ -327,53 +327,53 @@ def _without_unnamed(
         elif cells in counts:
             notes.append(f"Column {position + 1} has no name, numbers the rows, and was left out.")
         else:
-            raise TableError(f"{place}: column {position + 1} has no name; name it.")
+            raise TableError(f"{source}: column {position + 1} has no name; name it.")
     if not positions:
-        raise TableError(f"{place}: no column has a name.")
+        raise TableError(f"{source}: no column has a name.")
     if len(positions) == len(header):
         return header, rows
     return tuple(header[i] for i in positions), [[row[i] for i in positions] for row in rows]
 
 
-def _check_names(header: tuple[str, ...], place: str) -> None:
+def _check_names(header: tuple[str, ...], source: str) -> None:
     """Refuse column names that stand twice."""
     twice = [title for title, count in Counter(header).items() if count > 1]
     if twice:
         where = " and ".join(str(i + 1) for i, title in enumerate(header) if title == twice[0])
         raise TableError(
-            f"{place}: columns {where} are both named {twice[0]!r}; give them distinct names."
+            f"{source}: columns {where} are both named {twice[0]!r}; give them distinct names."
         )
 
 
-def _check_quotes(header: tuple[str, ...], rows: list[list[str]], place: str) -> None:
-    """Refuse names in single quotes, and columns of which every cell stands in them."""
+def _check_quotes(header: tuple[str, ...], rows: list[list[str]], source: str) -> None:
+    """Refuse names in single quotes, and columns whose cells are all in single quotes."""
     for position, title in enumerate(header):
         cells = {row[position] for row in rows} - {""}
         quoted = len(cells) > 1 and all(map(_QUOTED.fullmatch, cells))
         if quoted or _QUOTED.fullmatch(title):
             shown = max(cells) if quoted else title
             raise TableError(
-                f"{place}: cells of column {position + 1} stand in single quotes, such as {shown}; "
-                "write double quotes, or none."
+                f"{source}: cells of column {position + 1} stand in single quotes, such as "
+                f"{shown}; write double quotes, or none."
             )
 
 
 def _check_header_does_not_return(
-    header: tuple[str, ...], rows: list[list[str]], lines: list[int], place: str
+    header: tuple[str, ...], rows: list[list[str]], lines: list[int], source: str
 ) -> None:
-    """Refuse a header among the rows, as where files were put one below the other."""
+    """Refuse a header among the rows, as in concatenated files."""
     if len(header) > 1 and list(header) in rows:
         line = lines[rows.index(list(header))]
         raise TableError(
-            f"{place} {line} is the header again; delete it, or put the column names above the "
+            f"{source} {line} is the header again; delete it, or put the column names above the "
             "rows if the file has no header."
         )
 
 
 def _check_header_is_none_of_the_rows(
-    header: tuple[str, ...], rows: list[list[str]], place: str
+    header: tuple[str, ...], rows: list[list[str]], source: str
 ) -> None:
-    """Refuse a first line that is data: fractions, or numbers and cells of their own columns."""
+    """Refuse a header of data: fractions, or cells of its own columns throughout."""
     numbers = [title for title in header if is_number(title)]
     fractions = [title for title in numbers if not title.lstrip("+-").isdigit()]
     below = [
@@ -383,7 +383,7 @@ def _check_header_is_none_of_the_rows(
     if fractions or all(below):
         shown = (fractions or numbers or list(header))[0]
         raise TableError(
-            f"{place}: the file seems to have no header, since {shown!r} looks like a "
+            f"{source}: the file seems to have no header, since {shown!r} looks like a "
             "cell; put the column names above the rows."
         )
 
@@ -394,7 +394,7 @@ def _check_header_is_none_of_the_rows(
 MOST_PARQUET_CELLS: Final = 10_000_000
 """Cells of a Parquet file that are read at once; as text, each takes some 80 bytes."""
 DRAWN_ROWS: Final = 20_000
-"""Rows of a longer file that a report looks at."""
+"""Rows in the sample of a longer file for a report."""
 
 
 @dataclass(frozen=True)
@@ -437,7 +437,7 @@ def opened_parquet(source: Any, name: str) -> OpenedParquet:
 
 
 def long_parquet(path: Path) -> OpenedParquet | None:
-    """The file, opened, if it is Parquet of more cells than are read at once; else None."""
+    """A Parquet file of more than ``MOST_PARQUET_CELLS`` cells, opened; else None."""
     with open(path, "rb") as file:
         if file.read(4) != b"PAR1":
             return None
@@ -447,7 +447,7 @@ def long_parquet(path: Path) -> OpenedParquet | None:
 
 
 def rows_of(opened: OpenedParquet, name: str, groups: Sequence[int] | None = None) -> Any:
-    """Rows of some row groups, or of all, as an Arrow table.
+    """Arrow table of some row groups, or of all.
 
     TableError where they say, or turn out, to hold more than a CSV file may.
     """
@@ -488,17 +488,17 @@ def row_groups(opened: OpenedParquet, name: str) -> Iterator[tuple[int, Any]]:
 
 
 def random_rows(opened: OpenedParquet, name: str) -> tuple[list[int], Any]:
-    """Numbers of some rows, all as likely, in their order, and the rows; always the same ones."""
+    """Indices and rows of a simple random sample, in order; the seed is fixed."""
     import pyarrow as pa
 
     total, _ = opened.shape
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.choice(total, min(DRAWN_ROWS, total), replace=False, shuffle=False))
-    parts = []
+    tables = []
     for start, table in row_groups(opened, name):
-        own = chosen[np.searchsorted(chosen, start) : np.searchsorted(chosen, start + len(table))]
-        parts.append(table.take(own - start))
-    return chosen.tolist(), pa.concat_tables(parts)
+        first, last = np.searchsorted(chosen, [start, start + len(table)])
+        tables.append(table.take(chosen[first:last] - start))
+    return chosen.tolist(), pa.concat_tables(tables)
 
 
 # Columns of text cells from files: CSV, Parquet and Excel.
@@ -522,7 +522,7 @@ class RawTable:
 
     columns: tuple[RawColumn, ...]
     lines: list[int]  # Line (or row) of the file of each row.
-    place: str  # File and unit of ``lines``, for messages.
+    source: str  # File and unit of ``lines``, for messages.
     notes: tuple[Note, ...]
     marked: bool  # Whether words of the file may mean missing; Parquet has nulls instead.
     whole: bool = True  # Whether all rows are there.
@@ -542,20 +542,20 @@ class RawTable:
             self,
             columns=tuple(replace(c, cells=[c.cells[i] for i in filled]) for c in self.columns),
             lines=[self.lines[i] for i in filled],
-            notes=(*self.notes, *_skipped(skipped, self.place)),
+            notes=(*self.notes, *_skipped(skipped, self.source)),
             index=None if self.index is None else self.index[filled],
         )
 
 
-def _skipped(lines: Sequence[int], place: str) -> list[Note]:
+def _skipped(lines: Sequence[int], source: str) -> list[Note]:
     """A note on lines without a cell, where there are any."""
-    name, unit = place.rsplit(", ", 1)
-    sentence = f"{name}: {unit}s without a cell are no rows and were skipped: {listed(lines)}."
-    return [Note("skipped", "", sentence, len(lines))] if lines else []
+    name, unit = source.rsplit(", ", 1)
+    message = f"{name}: {unit}s without a cell are no rows and were skipped: {listed(lines)}."
+    return [Note("skipped", "", message, len(lines))] if lines else []
 
 
 def read_raw(path: Path, sampled: bool = False) -> RawTable:
-    """The columns of a file, whose first bytes tell its format; TableError if it is no table.
+    """Columns of a file, whose first bytes give its format; TableError if it is no table.
 
     Of a Parquet file too long to be read at once, ``sampled`` has some rows, and a note says so.
     """
@@ -563,18 +563,18 @@ def read_raw(path: Path, sampled: bool = False) -> RawTable:
     opened = long_parquet(path) if sampled else None
     if opened is None:
         return next(raw_blocks(path))
-    places, table = random_rows(opened, path.name)
-    sentence = (
+    row_indices, table = random_rows(opened, path.name)
+    message = (
         f"{path.name} has {opened.shape[0]} rows, too many to be read at once: all that "
-        f"follows is about {len(places)} of them, drawn at random."
+        f"follows is about {len(row_indices)} of them, drawn at random."
     )
-    rows = [place + 1 for place in places]
+    rows = [index + 1 for index in row_indices]
     drawn = _of_arrow(table, 0, path.name, opened.texts)
-    return replace(drawn, lines=rows, notes=(Note("file", "", sentence),), whole=False)
+    return replace(drawn, lines=rows, notes=(Note("file", "", message),), whole=False)
 
 
 def raw_blocks(path: Path, size: int | None = None) -> Iterator[RawTable]:
-    """The columns of a file, so many rows at a time; an Excel workbook is one block."""
+    """Columns of a file in blocks of ``size`` rows; an Excel workbook is one block."""
     check_regular(path, TableError)  # a pipe may never end, and is empty when it is read again
     if size is not None and (opened := long_parquet(path)) is not None:
         for start, table in row_groups(opened, path.name):
@@ -586,7 +586,7 @@ def raw_blocks(path: Path, size: int | None = None) -> Iterator[RawTable]:
 
 
 def raw_content(content: bytes, name: str, size: int | None = None) -> Iterator[RawTable]:
-    """The columns of a file of this name that is in memory, so many rows at a time."""
+    """Columns of a file in memory, in blocks of ``size`` rows."""
     if content.startswith(b"PAR1"):
         opened = opened_parquet(io.BytesIO(content), name)
         table = rows_of(opened, name)
@@ -602,17 +602,17 @@ def raw_content(content: bytes, name: str, size: int | None = None) -> Iterator[
             yield _of_cells(block, f"{name}, line")
 
 
-def _of_cells(table: Delimited, place: str) -> RawTable:
+def _of_cells(table: Delimited, source: str) -> RawTable:
     """Columns of a file whose cells have no types."""
     columns = [RawColumn(n, [row[i] for row in table.rows]) for i, n in enumerate(table.header)]
-    notes = [*(Note("file", "", note) for note in table.notes), *_skipped(table.skipped, place)]
+    notes = [*(Note("file", "", note) for note in table.notes), *_skipped(table.skipped, source)]
     return RawTable(
-        tuple(columns), table.lines, place, tuple(notes), marked=True, separator=table.separator
+        tuple(columns), table.lines, source, tuple(notes), marked=True, separator=table.separator
     )
 
 
 _MARKED_SHEET: Final = re.compile(rb'<mergeCell |<row [^>]*hidden="(?:1|true)"')
-"""What says in a sheet that cells are merged or rows hidden."""
+"""Markup of a sheet with merged cells or hidden rows."""
 
 
 _LITERAL: Final = re.compile(r'"[^"]*"|\\.')
@@ -631,18 +631,18 @@ def _workbook(content: bytes, name: str) -> RawTable:
     from zipfile import BadZipFile, ZipFile
 
     try:
-        with ZipFile(io.BytesIO(content)) as parts:
-            check_size(sum(part.file_size for part in parts.infolist()), name)
-            sheets = [part for part in parts.namelist() if part.startswith("xl/worksheets/")]
-            marked = any(_MARKED_SHEET.search(parts.read(sheet)) for sheet in sheets)
-        # What is read row by row, in less memory, does not say what is merged or hidden.
+        with ZipFile(io.BytesIO(content)) as archive:
+            check_size(sum(entry.file_size for entry in archive.infolist()), name)
+            sheets = [entry for entry in archive.namelist() if entry.startswith("xl/worksheets/")]
+            marked = any(_MARKED_SHEET.search(archive.read(sheet)) for sheet in sheets)
+        # The read-only mode saves memory, but knows neither merged cells nor hidden rows.
         book = load_workbook(io.BytesIO(content), read_only=not marked, data_only=True)
     except TableError:
         raise
     except (BadZipFile, InvalidFileException, KeyError, ValueError) as error:
         raise TableError(f"{name} is a damaged Excel workbook ({error}).") from error
-    title, *others = book.sheetnames
-    of_sheets = f"Sheet {title!r} was read; {', '.join(map(repr, others))} not."
+    title, *other_sheets = book.sheetnames
+    of_sheets = f"Sheet {title!r} was read; {', '.join(map(repr, other_sheets))} not."
     rows = [[_sheet_text(cell).strip() for cell in row] for row in book[title].rows]
     notes = []
     if marked:
@@ -659,13 +659,13 @@ def _workbook(content: bytes, name: str) -> RawTable:
     try:
         if not width:
             raise TableError(f"{name}: the sheet {title!r} is empty: a header and rows are needed.")
-        how = f"of the sheet {title!r}"
-        table = tabulated(records, f"{name}, row", how, "mend the row", notes)
+        description = f"of the sheet {title!r}"
+        table = tabulated(records, f"{name}, row", description, "mend the row", notes)
     except TableError as error:
         hint = f"{of_sheets} To read another, put it first, or save it as a file of its own."
-        raise TableError(*error.problems, *[hint] * bool(others)) from None
+        raise TableError(*error.problems, *[hint] * bool(other_sheets)) from None
     raw = _of_cells(table, f"{name}, row")
-    return replace(raw, notes=(*raw.notes, *[Note("sheets", "", of_sheets)] * bool(others)))
+    return replace(raw, notes=(*raw.notes, *[Note("sheets", "", of_sheets)] * bool(other_sheets)))
 
 
 def _sheet_text(cell: Any) -> str:
@@ -676,8 +676,8 @@ def _sheet_text(cell: Any) -> str:
     return cell_text(value)
 
 
-def _fill(rows: list[list[str]], ranges: Any, place: str) -> list[str]:
-    """Give cells that are merged downwards the value of the first, and tell of them.
+def _fill(rows: list[list[str]], ranges: Any, source: str) -> list[str]:
+    """Fill vertically merged cells with their value, and return notes on them.
 
     TableError where a value is merged over columns: it may belong to any of them.
     """
@@ -687,8 +687,8 @@ def _fill(rows: list[list[str]], ranges: Any, place: str) -> list[str]:
         value = rows[first][column] if first < len(rows) else ""
         if value and block.max_col > block.min_col:
             raise TableError(
-                f"{place}: the cells {block.coord} are merged over columns; unmerge them, and give "
-                "each column its own name and cells."
+                f"{source}: the cells {block.coord} are merged over columns; unmerge them, and "
+                "give each column its own name and cells."
             )
         if value:
             filled.append(block.coord)
@@ -698,7 +698,7 @@ def _fill(rows: list[list[str]], ranges: Any, place: str) -> list[str]:
 
 
 def _of_arrow(table: Any, start: int, name: str, texts: Collection[str]) -> RawTable:
-    """Columns of an Arrow table as text that reads back to the same values; rows go on.
+    """Columns of an Arrow table as text that round-trips; rows are numbered from ``start``.
 
     ``texts`` are columns whose dictionaries are texts and no categories.
     """
@@ -752,7 +752,7 @@ def _arrow_column(table: Any, title: str, name: str, start: int, is_text: bool) 
 
 
 def cell_text(value: object) -> str:
-    """A typed cell as text; floats are written so that they read back equal, times as in UTC."""
+    """Text of a typed cell; floats round-trip, and times are in UTC."""
     if value is None or value != value:
         return ""
     if isinstance(value, datetime.datetime):
@@ -770,7 +770,7 @@ _NAME: Final = "the frame"
 
 
 def raw_frame(frame: Any) -> RawTable:
-    """The columns of a frame in memory; TableError if it is none.
+    """Columns of a frame in memory; TableError for any other object.
 
     Texts have no kind yet: they may be numbers. Booleans and categories are what they are.
     """
@@ -822,7 +822,7 @@ def _column(series: nw.Series[Any], title: str) -> RawColumn:
 
 
 def is_ordered(series: nw.Series[Any]) -> bool:
-    """Whether the dtype of a Categorical says that its categories stand in their order.
+    """Whether the dtype of a Categorical declares an order of its categories.
 
     The categories of an Enum of polars have places, but need not rise.
     """
@@ -832,6 +832,6 @@ def is_ordered(series: nw.Series[Any]) -> bool:
 
 
 def _present(series: nw.Series[Any]) -> Sequence[object]:
-    """The cells of a column, None where missing, whatever stands for it."""
+    """Cells of a column, with None for each kind of null."""
     nulls = series.is_null().to_list()
     return [None if null else cell for cell, null in zip(series.to_list(), nulls, strict=True)]

@@ -48,17 +48,17 @@ class TextColumn:
     cells: list[str]  # Without surrounding blanks.
     lines: Sequence[int]  # Line (or row) of the file of each cell.
     missing: Missing
-    place: str  # File and unit of ``lines`` for messages, such as "a.csv, line".
+    source: str  # File and unit of ``lines`` for messages, such as "a.csv, line".
     kind: Kind | None = None  # None when it is to be inferred.
     day_first: bool = False  # In dates, where they leave it open.
     thousands: str | None = None  # The mark between thousands, where it is open.
     decimal: str | None = None  # The decimal mark, where it is open.
     points_open: bool = False  # Whether points may set thousands apart where the numbers allow it.
-    below: str = "atom"  # What a cell such as "<5" is among numbers.
+    below: str = "atom"  # Meaning of a cell such as "<5" among numbers.
 
     @cached_property
     def marks(self) -> dict[str, str]:
-        """The distinct cells that are missing, and the mark of each."""
+        """Stand-in of each distinct missing cell."""
         return self.missing.among(
             dict.fromkeys(self.cells),
             plain=self.kind is not None and not self.is_number,
@@ -68,12 +68,12 @@ class TextColumn:
 
     @property
     def has_levels(self) -> bool:
-        """Whether its cells are levels, and stay text."""
+        """Whether the requested kind has levels, which stay text."""
         return self.kind is not None and self.kind.has_levels
 
     @property
     def is_number(self) -> bool:
-        """Whether it was said that its cells are numbers."""
+        """Whether the requested kind is plain numbers."""
         return self.kind is not None and not (self.kind.has_levels or self.kind.of_texts)
 
     @cached_property
@@ -88,48 +88,48 @@ class TextColumn:
         return list(self.counts)
 
     def at(self, text: str) -> str:
-        """File, line and column where a cell with this text, or limit, stands, for messages."""
+        """File, line and column of the first cell with this text or limit, for messages."""
         limits = limits_among(dict.fromkeys(self.cells))
         first = next(i for i, cell in enumerate(self.cells) if text in (cell, limits.get(cell)))
-        return f"{self.place} {self.lines[first]}, column {self.name!r}"
+        return f"{self.source} {self.lines[first]}, column {self.name!r}"
 
     def texts(self) -> list[str | None]:
         """The cells as text, None where missing."""
         return [cell if cell in self.counts else None for cell in self.cells]
 
     def reals(self, numbers: Mapping[str, float]) -> np.ndarray:
-        """The cells as float64 by the number of each text, NaN where missing."""
+        """Cells as float64, by the number of each text; NaN where missing."""
         return np.array([numbers.get(cell, np.nan) for cell in self.cells], dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class ReadColumn:
-    """The result of reading a column; it has no values where there is a problem."""
+    """Values and notes of a column, or its problem."""
 
     values: Values  # float64 with NaN, or text with None, where missing.
     notes: tuple[Note, ...] = ()
-    problem: str = ""  # What is wrong, without a full stop; empty where nothing is.
-    advice: str = "."  # How the sentence goes on: with options that mend it, where there are any.
+    problem: str = ""  # First clause of the message; empty without a problem.
+    advice: str = "."  # End of the message, with the options that solve the problem, if any.
     limits: tuple[float, ...] = ()  # Numbers that stand for cells beyond a limit.
     among: tuple[str, ...] = ()  # The few texts among numbers, which are the problem.
-    kind: Kind | None = None  # What it was read as; None: as it seemed.
+    kind: Kind | None = None  # Requested kind; None if it was inferred.
     day_first: bool = False  # Whether the day was found to stand before the month.
 
     @property
     def measured(self) -> Values:
-        """The values, NaN beyond a limit: what stands there may be far from all others."""
+        """Values with NaN for cells beyond a limit, whose stand-ins may be outliers."""
         if not self.limits or not isinstance(self.values, np.ndarray):
             return self.values
         return np.where(np.isin(self.values, self.limits), np.nan, self.values)
 
     def sentence(self, remedy: str = "") -> str:
-        """The problem with its advice, or with a remedy where no option can be given."""
+        """Message on the problem, with its advice, or with a remedy without options."""
         advice = f". {remedy}" if remedy and self.advice != "." else self.advice
         return f"{self.problem}{advice}"
 
 
 def read_column(column: TextColumn) -> ReadColumn:
-    """Read a column as numbers (float64) or as text, with whatever was decided or is doubtful.
+    """Values of a column, numbers (float64) or text, with notes on decisions and doubts.
 
     >>> read = read_column(
     ...     TextColumn("zip", ["0150", "0151"], [2, 3], Missing(frozenset([""])), "a.csv, line")
@@ -154,7 +154,7 @@ def read_column(column: TextColumn) -> ReadColumn:
 
 
 def _of_kind(column: TextColumn, kind: Kind) -> ReadColumn:
-    """Texts that stand for numbers."""
+    """Numbers of texts of a kind, such as dates."""
     texts = kind.read(column.present, column.day_first)
     if texts.problem:
         problem = f"{column.at(texts.culprit)}: {texts.culprit!r} {texts.problem}"
@@ -167,7 +167,7 @@ def _of_kind(column: TextColumn, kind: Kind) -> ReadColumn:
 
 
 def _inferred(column: TextColumn) -> ReadColumn:
-    """Numbers where all cells are, text where none is, else a problem."""
+    """Numbers if all cells are numbers, text if none is; else a problem."""
     notation, limits = _numbers_and_limits(column)
     numeric = [text for text in column.present if limits.get(text, text) in notation.numbers]
     infinite = [text for text in column.present if _INFINITY.fullmatch(text)]
@@ -184,7 +184,7 @@ def _inferred(column: TextColumn) -> ReadColumn:
     if (kind := resembled(text)) and all(map(kind.resembles, column.present)):
         return ReadColumn(
             [],
-            problem=f"{column.at(text)}: {text!r} is {kind.what}",
+            problem=f"{column.at(text)}: {text!r} is {kind.cell_description}",
             advice=f": {ways_of(kind, column.name)}",
         )
     units = all(map(AMOUNT.fullmatch, column.present))
@@ -207,7 +207,7 @@ def _numbers_and_limits(column: TextColumn) -> tuple[Notation, dict[str, str]]:
 
 
 def _numbers(column: TextColumn, notation: Notation, limits: Mapping[str, str]) -> ReadColumn:
-    """Numbers of one notation, all finite; text where they are codes."""
+    """Finite numbers in a single notation, or text where they are codes."""
     if notation.below and column.points_open:
         problem = (
             f"may be a decimal point or a mark between thousands, as {notation.below!r} has no "
@@ -232,7 +232,8 @@ def _numbers(column: TextColumn, notation: Notation, limits: Mapping[str, str]) 
     few = _few(column, distinct) if plain and not limits else []
     beside = {text: beside_limit(text, numbers[bare]) for text, bare in limits.items()}
     if limits:
-        n, example = sum(column.counts[text] for text in limits), next(iter(limits))
+        n = sum(column.counts[text] for text in limits)
+        example = next(iter(limits))
         few = [Note("limits", column.name, column.below, n, example)]
     if column.below == "missing":
         beside = dict.fromkeys(limits, math.nan)
@@ -242,7 +243,7 @@ def _numbers(column: TextColumn, notation: Notation, limits: Mapping[str, str]) 
 
 
 def _written(column: TextColumn, notation: Notation) -> list[Note]:
-    """How the numbers are written, where that is not plain."""
+    """Notes on the notation of numbers, where it is not plain."""
     name, total = column.name, column.counts.total()
     first = next(iter(notation.numbers))
     notes = []
@@ -262,27 +263,27 @@ def _written(column: TextColumn, notation: Notation) -> list[Note]:
 
 
 def _is_apart(text: str, notation: Notation) -> bool:
-    """Whether a number has its thousands set apart."""
+    """Whether a number has marks between thousands."""
     return len(re.findall(r"\d+", text)) > len(re.findall(r"\d+", notation.numbers[text]))
 
 
 def _reason_for_codes(column: TextColumn) -> Note | None:
-    """Why whole numbers are codes and not quantities, None if they are not."""
+    """Note on why integers are codes rather than quantities; None for quantities."""
     if not all(text.lstrip("+-").isdigit() for text in column.present):
         return None
     for text in column.present:
         if _LEADING_ZERO.fullmatch(text):
-            what = "whole numbers with leading zeros"
+            reason = "whole numbers with leading zeros"
         elif len(text) > 15 and math.isfinite(float(text)) and int(float(text)) != int(text):
-            what = "whole numbers too long for a float"
+            reason = "whole numbers too long for a float"
         else:
             continue
-        return Note("codes", column.name, what, column.counts.total(), text)
+        return Note("codes", column.name, reason, column.counts.total(), text)
     return None
 
 
 def _few(column: TextColumn, distinct: Sequence[float]) -> list[Note]:
-    """Whether a real column may be codes."""
+    """Note on a real column that may be codes: few integers, repeated."""
     whole = all(value == round(value) for value in distinct)
     repeated = column.counts.total() > len(distinct)
     if column.kind is not None or not (whole and repeated and 1 < len(distinct) <= _FEW):
@@ -292,13 +293,13 @@ def _few(column: TextColumn, distinct: Sequence[float]) -> list[Note]:
 
 
 def _infinite(column: TextColumn, text: str) -> ReadColumn:
-    """A cell that is infinite, as a problem."""
+    """Problem of an infinite cell."""
     advice = f"; leave the cell empty if it is missing, or say {option('na', text)}."
     return ReadColumn([], problem=f"{column.at(text)}: {text!r} is infinite", advice=advice)
 
 
 def _open(column: TextColumn, notation: Notation) -> ReadColumn:
-    """A notation that is open, as a problem."""
+    """Problem of an ambiguous notation."""
     text = notation.culprit
     advice = "."
     if "thousands" in notation.problem:
@@ -309,19 +310,19 @@ def _open(column: TextColumn, notation: Notation) -> ReadColumn:
 
 
 def _mixture(column: TextColumn, numeric: list[str]) -> ReadColumn:
-    """Text among numbers, as a problem: which, and how often."""
+    """Problem of text among numbers, with the frequency of each text."""
     texts = [text for text in column.present if text not in set(numeric)]
     among = f" among numbers such as {numeric[0]!r}" if numeric else ", but the column is real"
     cells = sum(column.counts[text] for text in texts)
-    others = f"; {cells} of {column.counts.total()} cells are text" if cells > 1 else ""
+    extent = f"; {cells} of {column.counts.total()} cells are text" if cells > 1 else ""
     if len(texts) > 1:
-        others += f": {listed([f'{text!r} ({column.counts[text]})' for text in texts], 5)}"
+        extent += f": {listed([f'{text!r} ({column.counts[text]})' for text in texts], 5)}"
     few = texts if len(texts) <= _FEW_TEXTS else texts[:1]
     rare = numeric and few == texts and cells <= FEW_OTHERS * column.counts.total()
     return ReadColumn(
         [],
         among=tuple(texts) if rare else (),
-        problem=f"{column.at(texts[0])}: {texts[0]!r} is text{among}{others}",
+        problem=f"{column.at(texts[0])}: {texts[0]!r} is text{among}{extent}",
         advice=(
             f". If it means missing, say {option('na', *few)}; if the column holds categories, "
             f"{option('categorical', column.name)}."

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ColumnWarning(UserWarning):
-    """Columns or rows of a training table that are not what they seem."""
+    """Doubtful columns or rows of a training table."""
 
 
 FOR_DEVELOPERS: Final = (
@@ -32,7 +32,7 @@ PACKAGE: Final = str(Path(__file__).parent.parent)
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line outside this package from which it was called, however deep that was."""
+    """Warn at the first line outside this package in the call stack."""
     warnings.warn(message, category, skip_file_prefixes=(PACKAGE,))
 
 
@@ -69,7 +69,7 @@ class Note:
 
     topic: str
     column: str
-    value: str = ""  # What like notes share, such as the stand-in; of the file, the sentence.
+    value: str = ""  # Value that similar notes share, such as the stand-in; the message on a file.
     count: int = 0  # Cells that it is about.
     example: str = ""  # One of them.
     elsewhere: bool = False  # Whether other columns have the value, so that it may mean something.
@@ -90,11 +90,11 @@ def option(name: str, *values: str) -> str:
 
 
 def ways_of(kind: type[Kind], *names: str) -> str:
-    """What may be said of columns that look like a kind."""
-    own = kind.option != "kind"
-    asked = option(kind.option, *names if own else (f"{name}={kind.word}" for name in names))
+    """Advice on the options for columns that look like a kind."""
+    values = names if kind.option != "kind" else [f"{name}={kind.word}" for name in names]
     latest = f", {option('time', names[0])} to hold the latest rows out" if kind.grows else ""
-    return f"say {asked} to read {kind.numbers}{latest}, or {option('ignore', *names)}."
+    asks, ignores = option(kind.option, *values), option("ignore", *names)
+    return f"say {asks} to read {kind.numbers}{latest}, or {ignores}."
 
 
 def listed(items: Sequence[object], most: int = SHOWN_COLUMNS) -> str:

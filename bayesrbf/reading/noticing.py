@@ -47,11 +47,11 @@ def numbers_as_text(cells: Iterable[str]) -> str:
     limits = limits_among(counts)
     texts = dict.fromkeys(limits.get(text, text) for text in counts)
     numeric = read_numbers(list(texts)).numbers
-    others = Counter({t: n for t, n in counts.items() if limits.get(t, t) not in numeric})
-    total, n_others = counts.total(), others.total()
+    non_numeric = Counter({t: n for t, n in counts.items() if limits.get(t, t) not in numeric})
+    total, n_others = counts.total(), non_numeric.total()
     if any(_ZERO_FIRST.fullmatch(text) for text in numeric) or not numeric.keys() & counts.keys():
         return ""
-    if not others:
+    if not non_numeric:
         if len(counts) <= LEAST_NUMBERS:
             return ""
         example = next(iter(limits), next(iter(counts)))
@@ -63,9 +63,9 @@ def numbers_as_text(cells: Iterable[str]) -> str:
         return ""
     shown = ", ".join(
         f"{cell!r} {'once' if times == 1 else f'{times} times'}"
-        for cell, times in others.most_common(3)
+        for cell, times in non_numeric.most_common(3)
     )
-    more = ", ..." if len(others) > 3 else ""
+    more = ", ..." if len(non_numeric) > 3 else ""
     few = "1 cell" if n_others == 1 else f"{n_others} cells"
     return (
         f"is text for {few} ({shown}{more}): its other {total - n_others} cells are numbers and "
@@ -79,19 +79,19 @@ def numbers_as_text(cells: Iterable[str]) -> str:
 MISSING_CODE: Final = re.compile(r"-?(9+|[78]{2,})|-[78]|-1|-?9+\.9+|32767|-32768|65535|2147483647")
 """Numbers that people write where nothing was measured."""
 AWAY_GAP: Final = 1.0
-"""Gap, as a multiple of the range of all other values, from which such a number is far away."""
+"""Minimum gap of such a number from all other values, as a multiple of their range."""
 FAR_GAP: Final = 10.0
-"""Gap, as a multiple of that range, from which any other number is far away."""
+"""Minimum gap of any other number, as a multiple of the same range."""
 SEVERAL_OTHERS: Final = 5
-"""Other values, at least, beside a number that nobody writes for missing: fewer are a scale."""
+"""Minimum number of other values beside a number that is no usual code: fewer are a scale."""
 ENOUGH_ROWS: Final = 20
-"""Rows from which columns can be told to name rows, or to be prose."""
+"""Minimum number of rows for a judgement on whether a column names rows or is prose."""
 LONG_DIGITS: Final = 5
 """Digits of whole numbers, all different and equally long, that look like names of rows."""
 LONG_CODE: Final = 6
 """Letters and digits of codes, all equally long, that look like names of patients."""
 ROWS_TO_NAME: Final = 100
-"""Rows from which they do: among few, measurements differ, too."""
+"""Minimum number of rows for that: among few rows measurements differ, too."""
 ROW_NAMES: Final = re.compile(
     r"(?i:(^|[\W_])(ids?|nr|no|num|number|index|idx|key|uuid|record|row|case|serial)($|[\W_]))"
     r"|(?<=[a-z])(ID|Id|Nr|No|Number|Index)$"
@@ -105,30 +105,30 @@ PERSON_NAMES: Final = re.compile(
 )
 """Names of columns that name patients and the like, each of whom may have several rows."""
 MOSTLY_DIFFERENT: Final = 0.5
-"""Share of rows with different numbers or texts from which they nearly never repeat."""
+"""Minimum ratio of distinct numbers or texts to rows at which they hardly repeat."""
 ALL_DIFFERENT: Final = "whole numbers that are all different"
 FAR_APART: Final = 100
-"""Times the rows that such numbers range over where they are dealt out: measurements are denser."""
+"""Minimum ratio of the range of such numbers to the number of rows: measurements are denser."""
 SURELY: Final = 3.0
-"""Standard deviations of chance from which one column is related to another."""
+"""Standard deviations from independence beyond which two columns are related."""
 ADDRESS: Final = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|(?=.*\d)[0-9a-fA-F-]{12,}")
 """E-mails, and codes such as UUIDs, which name somebody wherever they stand."""
 NEARLY_ALL: Final = 0.9
-"""Share of rows with different numbers from which a column named like ids has nearly no repeats."""
+"""Minimum ratio of distinct numbers to rows for a column that is named like ids."""
 FAR_RATIO: Final = 10.0
-"""Times as far from the median as any other cell, from which a single cell may be a slip."""
+"""Minimum ratio of the largest to the second largest distance from the median, for a slip."""
 FAR_CHANCE: Final = 3e-3
-"""Probability of such a ratio under a tail as that of the other cells, below which it is told."""
+"""Maximum probability of that ratio under the tail of the other cells, for a slip."""
 REPEATED_IDS: Final = 5
-"""Numbers, at least, that stand in several rows where ids repeat."""
+"""Minimum number of ids in several rows."""
 TIMES_CHANCE: Final = 10.0
-"""Times as many of them, at least, as neighbouring numbers would let one expect."""
+"""Minimum ratio of that number to its expectation from neighbouring numbers."""
 TELLING: Final = 0.99
-"""Area under the ROC curve above which one column alone tells a class."""
+"""Area under the ROC curve above which a single column separates a class."""
 FEWEST_OF_CLASS: Final = 5
-"""Rows of a class, and of all others, below which chance separates them."""
+"""Minimum number of rows of a class, and of all others: fewer are separated by chance."""
 ROUND_SHARE: Final = 0.2
-"""Share of multiples of 10 beyond which numbers are rounded quantities and no ids."""
+"""Share of multiples of 10 beyond which numbers are rounded quantities rather than ids."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class _Stand:
     value: float
     count: int
     gap: float  # To the nearest other value, as a multiple of the range of the others.
-    others: int  # Distinct other values.
+    n_others: int  # Distinct other values.
     apart: bool  # Whether it is no further step of a scale: the gap exceeds all between others.
     alone: bool  # Whether it is the only negative value of a column of whole numbers.
 
@@ -157,9 +157,9 @@ def _is_code(value: float) -> bool:
 def notice(
     columns: Mapping[str, Values], model: Iterable[str] | None = None, target: str | None = None
 ) -> Iterator[Note]:
-    """Whatever is doubtful about columns of numbers (arrays) and of text (lists).
+    """Notes on doubtful columns of numbers (arrays) and of text (lists).
 
-    It is told of the columns of the ``model``, of all by default, and of the labels in ``target``.
+    Notes are on the columns of the ``model``, by default all, and on the labels in ``target``.
 
     >>> ages = np.array([30.0, 41, 52, -999, 63, -999])
     >>> next(notice({"age": ages}))
@@ -170,20 +170,20 @@ def notice(
     counts = Counter(label for label in labels if isinstance(label, str))
     codes = np.unique([str(label) for label in labels], return_inverse=True)[1]
     codes[[label is None for label in labels]] = -1
-    told = telling(of_model, codes) if counts else ()
-    notes = [*told, *doubtful_labels(str(target), counts), *_noticed(of_model)]
+    separating = telling(of_model, codes) if counts else ()
+    notes = [*separating, *doubtful_labels(str(target), counts), *_noticed(of_model)]
     like: dict[tuple[str, str], set[str]] = {}
     for note in notes:
         like.setdefault((note.topic, note.value), set()).add(note.column)
     for note in notes:
-        others = columns.keys() - like[note.topic, note.value]
-        yield replace(note, elsewhere=any(_has(columns[name], note.value) for name in others))
+        rest = columns.keys() - like[note.topic, note.value]
+        yield replace(note, elsewhere=any(_has(columns[name], note.value) for name in rest))
 
 
 def telling(
     columns: Mapping[str, Values], codes: Int[np.ndarray, " obs"], throughout: bool = False
 ) -> Iterator[Note]:
-    """Columns, or their missing cells, that alone separate a class (its code) from the others.
+    """Notes on columns that separate a class from the others alone, by cells or missingness.
 
     With ``throughout``, only columns that separate every class: they are the label.
 
@@ -217,26 +217,26 @@ def _areas(cells: np.ndarray, codes: Int[np.ndarray, " obs"]) -> Iterator[float]
         return  # with so many levels any column separates the classes
     ranks = _ranks(cells) if levels is None else None
     for code in np.unique(codes):
-        own = codes == code
-        n, m = int(own.sum()), int((~own).sum())
+        in_class = codes == code
+        n, m = int(in_class.sum()), int((~in_class).sum())
         if min(n, m) < FEWEST_OF_CLASS:
             continue
         if levels is not None:
-            ranks = _ranks((np.bincount(levels, own) / np.bincount(levels))[levels])
+            ranks = _ranks((np.bincount(levels, in_class) / np.bincount(levels))[levels])
         assert ranks is not None
-        area = (ranks[own].sum() - n * (n + 1) / 2) / (n * m)
+        area = (ranks[in_class].sum() - n * (n + 1) / 2) / (n * m)
         yield float(max(area, 1 - area))
 
 
 def _has(values: Values, text: str) -> bool:
-    """Whether a cell of a column is a number or a text."""
+    """Whether a column has a cell that equals this text or number."""
     if isinstance(values, np.ndarray):
         return is_number(text) and bool(np.any(values == float(text)))
     return text in values
 
 
 def _noticed(columns: Mapping[str, Values]) -> Iterator[Note]:
-    """Doubts about columns."""
+    """Notes on doubtful columns."""
     reals = {name: values for name, values in columns.items() if isinstance(values, np.ndarray)}
     yield from _stand_ins(reals)
     for name, values in reals.items():
@@ -245,14 +245,14 @@ def _noticed(columns: Mapping[str, Values]) -> Iterator[Note]:
             yield Note("far cell", name, _written(far), 1)
         if present.size < ENOUGH_ROWS or not _are_whole(present):
             continue
-        sentence = _names_rows(name, present)
-        if not sentence and _ranges_far(present) and not _is_related(name, columns):
-            sentence = ALL_DIFFERENT
-        if sentence:
-            yield Note("identifier", name, sentence, present.size, f"{present[0]:.0f}")
+        reason = _names_rows(name, present)
+        if not reason and _ranges_far(present) and not _is_related(name, columns):
+            reason = ALL_DIFFERENT
+        if reason:
+            yield Note("identifier", name, reason, present.size, f"{present[0]:.0f}")
         elif count := _repeated_names(name, present):
-            sentence = f"{count} different numbers in {present.size} rows"
-            yield Note("repeated numbers", name, sentence, count, f"{present[0]:.0f}")
+            reason = f"{count} different numbers in {present.size} rows"
+            yield Note("repeated numbers", name, reason, count, f"{present[0]:.0f}")
     for name, cells in columns.items():
         if not isinstance(cells, np.ndarray):
             yield from _of_text(name, [cell for cell in cells if cell is not None])
@@ -266,11 +266,11 @@ def _stand_ins(reals: Mapping[str, Float[np.ndarray, " obs"]]) -> Iterator[Note]
         often = edge.count > 1
         is_code = _is_code(edge.value)
         away = edge.gap >= AWAY_GAP and edge.apart and often
-        stands_in = is_code and away and edge.others > 1
+        stands_in = is_code and away and edge.n_others > 1
         together = (
-            shared[edge.value] > 1 and edge.value != 0 and away and edge.others >= SEVERAL_OTHERS
+            shared[edge.value] > 1 and edge.value != 0 and away and edge.n_others >= SEVERAL_OTHERS
         )
-        far = edge.gap >= FAR_GAP and edge.others > 2 and edge.count > 2
+        far = edge.gap >= FAR_GAP and edge.n_others > 2 and edge.count > 2
         if stands_in or together or far:
             yield Note("stand-in", edge.column, _written(edge.value), edge.count)
         elif is_code and edge.alone and edge.count > 2:
@@ -278,7 +278,7 @@ def _stand_ins(reals: Mapping[str, Float[np.ndarray, " obs"]]) -> Iterator[Note]
 
 
 def _edges(name: str, values: Float[np.ndarray, " obs"]) -> Iterator[_Stand]:
-    """The codes beyond all other values, and the least and the greatest of those; how far away."""
+    """Codes beyond all other values, and the smallest and largest of the rest, with their gaps."""
     distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
     low, high = 0, distinct.size
     while low < high and _is_code(float(distinct[low])):
@@ -289,21 +289,21 @@ def _edges(name: str, values: Float[np.ndarray, " obs"]) -> Iterator[_Stand]:
     ends = {low: inner[1:], high - 1: inner[:-1]} if inner.size > 2 else {}
     beyond = dict.fromkeys((*range(low), *range(high, distinct.size)), inner)
     negative = int((distinct < 0).sum())
-    for place, others in (beyond | ends).items():
-        if others.size < 2:
+    for index, rest in (beyond | ends).items():
+        if rest.size < 2:
             continue
-        value, least, most = float(distinct[place]), float(others[0]), float(others[-1])
+        value, least, most = float(distinct[index]), float(rest[0]), float(rest[-1])
         distance = min(abs(least - value), abs(most - value))
         gap = distance / (most - least)
         # Only of what is far away, and of a negative number, is the rest asked.
-        apart = gap >= AWAY_GAP and distance > float(np.diff(others).max())
-        alone = value < 0 and negative == 1 and others.size >= SEVERAL_OTHERS
-        alone = alone and bool(np.all(others == np.round(others)))
-        yield _Stand(name, value, int(counts[place]), gap, others.size, apart, alone)
+        apart = gap >= AWAY_GAP and distance > float(np.diff(rest).max())
+        alone = value < 0 and negative == 1 and rest.size >= SEVERAL_OTHERS
+        alone = alone and bool(np.all(rest == np.round(rest)))
+        yield _Stand(name, value, int(counts[index]), gap, rest.size, apart, alone)
 
 
 def _far_cell(values: Float[np.ndarray, " obs"]) -> float | None:
-    r"""The one cell far beyond all others, as where a decimal point slipped; None if none is.
+    r"""The single outlying cell, as after a slipped decimal point; None without.
 
     Distances :math:`d_1 > d_2 > \ldots` from the median fall as in a Pareto tail, whatever its
     weight: with s the sum of :math:`\log d_i / d_{k + 2}` over k others,
@@ -329,7 +329,7 @@ def _far_cell(values: Float[np.ndarray, " obs"]) -> float | None:
 
 def _are_whole(values: Float[np.ndarray, " obs"]) -> bool:
     """Whether all cells are whole numbers; most columns of measurements say no at once."""
-    return all(bool(np.all(some == np.round(some))) for some in (values[:ENOUGH_ROWS], values))
+    return all(bool(np.all(cells == np.round(cells))) for cells in (values[:ENOUGH_ROWS], values))
 
 
 def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
@@ -358,15 +358,15 @@ def _ranges_far(values: Float[np.ndarray, " obs"]) -> bool:
 
 
 def _is_related(name: str, columns: Mapping[str, Values]) -> bool:
-    """Whether a column of numbers goes with any other, beyond chance: by ranks."""
+    """Whether a column of numbers correlates with another column beyond chance, by ranks."""
     values = np.asarray(columns[name], dtype=np.float64)
     bound = np.sqrt(SURELY**2 + 2 * np.log(len(columns)))  # the more columns, the more chance
-    others = (cells for other, cells in columns.items() if other != name)
-    return any(_deviation(values, cells) > bound for cells in others)
+    other_cells = (cells for other, cells in columns.items() if other != name)
+    return any(_deviation(values, cells) > bound for cells in other_cells)
 
 
 def _deviation(values: Float[np.ndarray, " obs"], cells: Values) -> float:
-    """How far two columns are from unrelated, in standard deviations of chance."""
+    """Deviation of two columns from independence, in standard deviations under independence."""
     if isinstance(cells, np.ndarray):
         seen = ~(np.isnan(values) | np.isnan(cells))
         if seen.sum() < ENOUGH_ROWS or np.ptp(cells[seen]) == 0:
@@ -387,18 +387,18 @@ def _deviation(values: Float[np.ndarray, " obs"], cells: Values) -> float:
 
 
 def _ranks(cells: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-    """Ranks from 1, the mean of those of equal cells."""
-    _, places, sizes = np.unique(cells, return_inverse=True, return_counts=True)
-    ranks: Float[np.ndarray, " n"] = (np.cumsum(sizes) - (sizes - 1) / 2)[places]
+    """Ranks from 1, with mean ranks for ties."""
+    _, inverse, sizes = np.unique(cells, return_inverse=True, return_counts=True)
+    ranks: Float[np.ndarray, " n"] = (np.cumsum(sizes) - (sizes - 1) / 2)[inverse]
     return ranks
 
 
 def _repeated_names(name: str, values: Float[np.ndarray, " obs"]) -> int:
     """Number of distinct values of whole numbers that seem to be repeated ids; else 0.
 
-    By the name of the column, where that may be of a count, if they are long and nearly all
-    different; or because they are long, mostly different, not rounded, and
-    far more of them stand in several rows than have a neighbour, as measurements would.
+    The name of the column decides; a name that a count may have, only if the numbers are long and
+    nearly all different. Otherwise ids are long, mostly different, not rounded, and many more are
+    repeated than have a neighbouring number, which measurements have.
     """
     distinct, counts = np.unique(values, return_counts=True)
     if PERSON_NAMES.search(name):
@@ -430,14 +430,14 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
     repeats = len(counts) < len(present)
     address = all(map(ADDRESS.fullmatch, counts))
     code = address or all(re.search(r"\d", text) and not re.search(r"\s", text) for text in counts)
-    sentence = f"{len(counts)} different texts in {len(present)} rows"
+    message = f"{len(counts)} different texts in {len(present)} rows"
     if hardly_repeats(counts):
         if not repeats and " " not in example:
             yield Note("names of rows", name, count=len(counts), example=example)
         elif all(map(AMOUNT.fullmatch, counts)) and not code:
             yield Note("many units", name, count=len(counts), example=shown)
         elif code:
-            yield Note("repeated names", name, sentence, len(counts), repr(example))
+            yield Note("repeated names", name, message, len(counts), repr(example))
         else:
             yield Note("free text", name, count=len(counts), example=shown)
     elif (
@@ -445,11 +445,11 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
         and len(counts) > ENOUGH_ROWS
         and (PERSON_NAMES.search(name) or address or _alike(counts))
     ):
-        yield Note("repeated texts", name, sentence, len(counts), repr(example))
+        yield Note("repeated texts", name, message, len(counts), repr(example))
 
 
 def hardly_repeats(counts: Counter[str]) -> bool:
-    """Whether texts nearly never repeat, so that as categories they would teach nothing.
+    """Whether texts hardly repeat, so that categories of them would be useless.
 
     >>> hardly_repeats(Counter(map(str, range(30)))), hardly_repeats(Counter("abc" * 10))
     (True, False)
@@ -459,7 +459,7 @@ def hardly_repeats(counts: Counter[str]) -> bool:
 
 
 def _alike(texts: Collection[str]) -> bool:
-    """Whether texts are codes of letters and three digits or more, such as P0001, or long codes."""
+    """Whether texts share a format: letters and at least three digits (P0001), or long codes."""
     shapes = {re.sub(r"\d", "9", text) for text in texts}
     if any(re.search(r"\s", shape) or not re.search(r"[^\W\d]", shape) for shape in shapes):
         return False
@@ -486,7 +486,7 @@ _WHOLE: Final = re.compile(r"(-?(?:0|[1-9]\d*))(?:\.0)?", re.ASCII)
 _MIDNIGHT: Final = re.compile(r"(\d{4}-\d{2}-\d{2})[T ]00:00(?::00(?:\.0+)?)?Z?", re.ASCII)
 """A date, written with a time of day that it does not have."""
 _MOST_DIGITS: Final = 300
-"""Letters of the numbers that are compared; no level that is a number has more."""
+"""Maximum length of a number that is compared with levels, which are below 1e308."""
 
 
 def _are_plain_numbers(texts: Collection[str]) -> bool:
@@ -498,7 +498,7 @@ def _are_plain_numbers(texts: Collection[str]) -> bool:
 
 
 def _key(text: str, whole: bool) -> str:
-    """One text for all ways to write a level."""
+    """Canonical spelling of a level."""
     if text in _WORDS:
         return _WORDS[text]
     if date := _MIDNIGHT.fullmatch(text):
@@ -508,7 +508,7 @@ def _key(text: str, whole: bool) -> str:
 
 
 def in_one_spelling(texts: Collection[str]) -> dict[str, str]:
-    """The level of each distinct text of a column.
+    """Level of each distinct text of a column.
 
     It is the text itself, unless the column writes some level in several ways.
 
@@ -524,7 +524,7 @@ def in_one_spelling(texts: Collection[str]) -> dict[str, str]:
 
 
 def written_apart(texts: Collection[str]) -> list[str]:
-    """Texts of one number that are several levels: the codes 7 and 007; the first such number.
+    """Levels that spell the same number, such as 7 and 007, for the first such number.
 
     >>> written_apart(["8", "7", "007"]), written_apart(["1", "1.0"])
     (['007', '7'], [])
@@ -538,7 +538,7 @@ def written_apart(texts: Collection[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class KnownLevels:
-    """The levels of a column, and which of them a cell is."""
+    """Levels of a column, with a lookup of the level of a cell."""
 
     levels: tuple[object, ...]  # Of one type: text, numbers or booleans.
 
@@ -551,33 +551,33 @@ class KnownLevels:
         return _are_plain_numbers(self._texts)
 
     @cached_property
-    def _places(self) -> dict[object, int]:
-        """Place of each level, as it is and as other cells write it."""
-        places: dict[object, int] = {level: place for place, level in enumerate(self.levels)}
+    def _positions(self) -> dict[object, int]:
+        """Position of each level, by the level and by its other spellings."""
+        positions: dict[object, int] = {level: i for i, level in enumerate(self.levels)}
         for text in self._texts:
-            places.setdefault(_key(text, self._whole), places[text])
-        return places
+            positions.setdefault(_key(text, self._whole), positions[text])
+        return positions
 
-    def place(self, cell: object) -> int | None:
-        """Which level a text, a number or a boolean is; None where it is none.
+    def position(self, cell: object) -> int | None:
+        """Position of the level that a text, number or boolean spells; None without.
 
         A level that is a number has no spelling of its own: "007" is the level 7, but not "7".
 
-        >>> KnownLevels((0, 1)).place("1.0"), KnownLevels(("0.0", "1.0")).place(1)
+        >>> KnownLevels((0, 1)).position("1.0"), KnownLevels(("0.0", "1.0")).position(1)
         (1, 1)
-        >>> KnownLevels((False, True)).place("TRUE"), KnownLevels(("7", "8")).place("007")
+        >>> KnownLevels((False, True)).position("TRUE"), KnownLevels(("7", "8")).position("007")
         (1, None)
         """
-        ways = self._as_text(cell) if self._texts else self._as_value(cell)
-        return next((self._places[way] for way in ways if way in self._places), None)
+        forms = self._as_text(cell) if self._texts else self._as_value(cell)
+        return next((self._positions[form] for form in forms if form in self._positions), None)
 
     def name(self, cell: object) -> str:
-        """A cell as its level is called; as it is where it is no level."""
-        place = self.place(cell)
-        return str(cell if place is None else self.levels[place])
+        """Name of a cell's level; the cell itself if it is no level."""
+        position = self.position(cell)
+        return str(cell if position is None else self.levels[position])
 
     def _as_text(self, cell: object) -> tuple[object, ...]:
-        """Names of a cell among levels of text, the most literal first."""
+        """Spellings of a cell among levels of text, the most literal first."""
         if isinstance(cell, str):
             return cell, _key(cell, self._whole)
         if isinstance(cell, float) and cell.is_integer():
@@ -585,7 +585,7 @@ class KnownLevels:
         return (str(cell),)
 
     def _as_value(self, cell: object) -> tuple[object, ...]:
-        """The number or boolean that a cell is, where it can be one level only."""
+        """Number or boolean of a cell, if it matches a single level."""
         if not isinstance(cell, str):
             return (cell,)
         if cell in _WORDS:
@@ -594,5 +594,5 @@ class KnownLevels:
             )
         if (whole := _WHOLE.fullmatch(cell)) and len(cell) < _MOST_DIGITS:
             return (int(whole[1]),)
-        possible = tuple(self._places.keys() & possible_numbers(cell))
+        possible = tuple(self._positions.keys() & possible_numbers(cell))
         return possible if len(possible) == 1 else ()

@@ -46,12 +46,12 @@ KindsOf = Mapping[str, "Kind"]
 """Kinds of the columns of a model, by name."""
 NO_KINDS: Final[KindsOf] = MappingProxyType({})
 MOST_SHAPES: Final = 10_000
-"""Shapes of a column that are kept: so many are words, of which one is enough for a message."""
+"""Maximum number of shapes of a column that are stored: a column with more holds words."""
 _DIGITS: Final = re.compile(r"[0-9]+")
 
 
 def shape(text: str) -> str:
-    """The shape of a cell: digits replaced by classes, on which its notation depends.
+    """Shape of a cell: its text with digits replaced by classes that determine the notation.
 
     >>> shape("1,234.5"), shape("31.12.2020"), shape("0.25")
     ('9,999.9', 'dd.99.9999', '0.dd')
@@ -60,7 +60,7 @@ def shape(text: str) -> str:
 
 
 def _run(match: re.Match[str]) -> str:
-    """A run of digits by its length, up to the five that tell it from a group of thousands."""
+    """Shape of a run of digits: its length up to 5, leading zeros, and pairs above 12."""
     digits = match.group()
     length = min(len(digits), 5)
     if digits[0] == "0":
@@ -69,13 +69,13 @@ def _run(match: re.Match[str]) -> str:
 
 
 class Written:
-    """Cells of the columns of a file, one of every shape, and the lines on which they stand."""
+    """Example cells of each column's shapes in a file, with their lines."""
 
     def __init__(self, columns: Collection[str]) -> None:
         self._examples: dict[str, dict[str, tuple[str, int]]] = {name: {} for name in columns}
 
     def look(self, block: RawTable) -> None:
-        """Add the levels of this block that earlier blocks lack."""
+        """Add the shapes of this block that earlier blocks lack."""
         for column in block.columns:
             shapes = self._examples.get(column.name)
             if shapes is None:
@@ -86,7 +86,7 @@ class Written:
                     shapes[form] = text, block.lines[column.cells.index(text)]
 
     def above(self, column: TextColumn) -> tuple[TextColumn, int]:
-        """A column of a block below the cells that are known of it, and how many these are."""
+        """A block's column with the example cells prepended, and the number of examples."""
         earlier = self._examples.get(column.name, {}).values()
         cells, lines = [text for text, _ in earlier], [line for _, line in earlier]
         longer = replace(column, cells=[*cells, *column.cells], lines=[*lines, *column.lines])
@@ -102,7 +102,7 @@ def read_columns(
     kinds: KindsOf | None,
     lenient: bool,
 ) -> dict[str, ReadColumn]:
-    """Every column that is not ignored, read as what it was named or seems to be.
+    """Columns that are not ignored, read as the requested or the inferred kinds.
 
     Dates have to be named, as they are or as what orders the rows, and texts among numbers as
     missing, unless the reader is lenient. New rows have the ``kinds`` of a model.
@@ -114,21 +114,21 @@ def read_columns(
         **dict.fromkeys([target, options.id, options.group, options.centre], Category()),
         **dict.fromkeys([options.time, options.score], Real()),
     }
-    own = (column for column in raw.columns if column.order and column.name not in named)
-    said: dict[str, Kind] = {column.name: in_order(column.order) for column in own}
-    said |= _said(options, kinds)
-    named.update(said)
+    ordered = (column for column in raw.columns if column.order and column.name not in named)
+    requested: dict[str, Kind] = {column.name: in_order(column.order) for column in ordered}
+    requested |= _requested_kinds(options, kinds)
+    named.update(requested)
     read = {}
     for raw_column in raw.columns:
         if raw_column.name in options.ignore and raw_column.name not in options.by:
             continue
         if raw_column.problem:
-            problem, advice = raw_column.problem, ", or ignore it."
-            read[raw_column.name] = ReadColumn([], problem=problem, advice=advice)
+            advice = ", or ignore it."
+            read[raw_column.name] = ReadColumn([], problem=raw_column.problem, advice=advice)
             continue
         kind = named.get(raw_column.name, Category() if raw_column.has_levels else None)
         nothing = Missing(frozenset())
-        plain = TextColumn(raw_column.name, raw_column.cells, raw.lines, nothing, raw.place, kind)
+        plain = TextColumn(raw_column.name, raw_column.cells, raw.lines, nothing, raw.source, kind)
         words = raw.marked or (
             raw_column.is_text and not plain.has_levels and _marked(raw_column, plain.is_number)
         )
@@ -142,7 +142,7 @@ def read_columns(
         like = resembled(column.present[0]) if asks and column.present else None
         unnamed = lenient and kind is None and like is not None
         kind = kind if like is None else like()
-        told = replace(
+        configured = replace(
             column,
             kind=kind,
             day_first=options.day_first,
@@ -152,14 +152,14 @@ def read_columns(
             points_open=raw.separator not in ("", ",") and kinds is None,
             below=options.below,
         )
-        result = read_column(told)
+        result = read_column(configured)
         if lenient and result.among:
-            result = _numbers_alone(told, result.among)
+            result = _numbers_alone(configured, result.among)
         if unnamed:
             topics = dict.fromkeys(("grows", "read as"), "unnamed")
             notes = (replace(n, topic=topics.get(n.topic, n.topic)) for n in result.notes)
             result = replace(result, notes=tuple(notes))
-        known = kind if unnamed else said.get(raw_column.name)
+        known = kind if unnamed else requested.get(raw_column.name)
         read[raw_column.name] = replace(result, values=result.values[above:], kind=known)
         if raw_column.is_text and raw_column.name not in named:
             read[raw_column.name] = _numbers_as_text(column, read[raw_column.name])
@@ -167,7 +167,7 @@ def read_columns(
 
 
 def _numbers_alone(column: TextColumn, texts: Sequence[str]) -> ReadColumn:
-    """A column whose texts among numbers are missing, with a note on each."""
+    """A column with its texts among numbers made missing, and a note on each text."""
     missing = replace(column.missing, marks=column.missing.marks | {*texts})
     read = read_column(replace(column, missing=missing))
     notes = [n for n in read.notes if n.topic != "missing" or n.value not in texts]
@@ -176,11 +176,12 @@ def _numbers_alone(column: TextColumn, texts: Sequence[str]) -> ReadColumn:
 
 
 def in_one_name(read: ReadColumn, name: str) -> ReadColumn:
-    """A column of a training table, each of its levels under one name, however it is written."""
+    """A column of a training table, with the spellings of each level merged under one name."""
     if isinstance(read.values, np.ndarray):
         return read
     counts = Counter(cell for cell in read.values if cell is not None)
-    spelled, notes = in_one_spelling(counts), list(read.notes)
+    spelled = in_one_spelling(counts)
+    notes = list(read.notes)
     ways: dict[str, list[str]] = {}
     for text in sorted(counts):
         ways.setdefault(spelled[text], []).append(text)
@@ -197,16 +198,16 @@ def in_one_name(read: ReadColumn, name: str) -> ReadColumn:
 
 
 def _marked(column: RawColumn, is_number: bool) -> bool:
-    """Whether words of a column that has nulls may mean missing: if all else is numbers."""
+    """Whether words for missing count in a column with nulls: if all other cells are numbers."""
     distinct = set(column.cells)
-    others = distinct.difference(MISSING_MARKERS)
+    values = distinct.difference(MISSING_MARKERS)
     return is_number or (
-        len(others) < len(distinct - {""}) and bool(others) and all(map(possible_numbers, others))
+        len(values) < len(distinct - {""}) and bool(values) and all(map(possible_numbers, values))
     )
 
 
 def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
-    """A column that its file calls text, with a note where it may hold codes: whole numbers."""
+    """A column of text dtype, with a note if its integers may be codes."""
     whole = all(text.lstrip("+-").isdigit() for text in column.present)
     if not (isinstance(read.values, np.ndarray) and column.present and whole):
         return read
@@ -214,8 +215,8 @@ def _numbers_as_text(column: TextColumn, read: ReadColumn) -> ReadColumn:
     return replace(read, notes=(*read.notes, note))
 
 
-def _said(options: TableOptions, kinds: KindsOf | None) -> dict[str, Kind]:
-    """Kinds of columns as options, or a model, say."""
+def _requested_kinds(options: TableOptions, kinds: KindsOf | None) -> dict[str, Kind]:
+    """Kinds of columns that options or a model give."""
     from bayesrbf.table.kinds import kind_named
 
     named = {name: kind_named(text) for name, text in options.kinds.items()}
@@ -228,7 +229,7 @@ def _said(options: TableOptions, kinds: KindsOf | None) -> dict[str, Kind]:
 _SEEN: Final = 1000  # Rows that are read for the names of columns, and for commas.
 
 Judge = Callable[["pd.Series"], Iterable[str]]
-"""Maps a target to the problems that it has."""
+"""Maps a target to messages on its problems."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +285,7 @@ class ReadTable:
     advised: TableOptions
 
     def telling(self, rows: pd.DataFrame, codes: np.ndarray) -> tuple[str, ...]:
-        """Sentences on columns of some rows that alone tell a class; ``codes`` are the classes."""
+        """Messages on columns that separate a class alone; ``codes`` are the rows' classes."""
         columns: dict[str, Values] = {
             name: [
                 None if missing else cell for cell, missing in zip(cells, cells.isna(), strict=True)
@@ -297,12 +298,12 @@ class ReadTable:
 
 
 def names_in_file(path: Path) -> list[str]:
-    """Names of the columns of a file, whatever they hold."""
+    """Names of the columns of a file."""
     return [column.name for column in next(raw_blocks(path, _SEEN)).columns]
 
 
 def numbers_have_commas(path: Path) -> bool:
-    """Whether commas stand in numbers of a file, among its first rows."""
+    """Whether numbers among the first rows of a file have commas."""
     cells = {cell for column in next(raw_blocks(path, _SEEN)).columns for cell in column.cells}
     return any("," in cell and possible_numbers(cell) for cell in cells)
 
@@ -318,11 +319,10 @@ def read_file(
 ) -> ReadTable:
     """Read a file, or random rows of a long one, by a record of options.
 
-    What ``judge`` says of the target is a problem like any other; all are told at once. A
-    ``lenient`` reader leaves columns out that it cannot read, and reads dates that were not named;
-    notes say so. New rows have the ``kinds`` of a model, whose levels mean nothing else, and the
-    options of its table: they need not have its values of ``na``, and no problem of theirs is
-    mended by an option.
+    Problems that ``judge`` finds in the target are reported with all others. A ``lenient`` reader
+    leaves columns out that it cannot read, and reads dates that were not named, with a note on
+    each. New rows have the ``kinds`` of a model, whose levels are never missing, and the options of
+    its table: they need not have its values of ``na``, and no option solves a problem of new rows.
     """
     raw = read_raw(path, sampled)
     return _read(raw, path.name, target, options, judge, lenient=lenient, kinds=kinds)
@@ -336,18 +336,18 @@ def read_cells(raw: RawTable, name: str, options: TableOptions, kinds: KindsOf) 
 def read_blocks(
     path: Path, options: TableOptions, size: int, kinds: KindsOf = NO_KINDS
 ) -> Iterator[ReadTable]:
-    """A file without a target, so many rows at a time, as :func:`read_file` reads it at once.
+    """Blocks of ``size`` rows of a file without a target, as :func:`read_file` reads it whole.
 
-    How the numbers and dates of a column are written is a matter of all its cells, so the columns
-    that have no levels are looked through first where there is more than one block.
+    The notation of numbers and dates depends on all cells of a column. Where there are several
+    blocks, columns without levels are therefore read twice, first for examples of each notation.
     """
     blocks = raw_blocks(path, size)
     first, second = next(blocks), next(blocks, None)
     if second is None:
         yield _read(first, path.name, None, options, kinds=kinds)
         return
-    said = _said(options, kinds).items()
-    examples = Written([name for name, kind in said if not kind.has_levels])
+    requested = _requested_kinds(options, kinds).items()
+    examples = Written([name for name, kind in requested if not kind.has_levels])
     for block in chain((first, second), blocks):
         examples.look(block)
     for block in raw_blocks(path, size):
@@ -364,7 +364,7 @@ def _read(
     lenient: bool = False,
     kinds: KindsOf | None = None,
 ) -> ReadTable:
-    """Rows of a file as a table; ``written`` has cells of its other rows."""
+    """Table of rows of a file; ``written`` has example cells of its other rows."""
     import pandas as pd
 
     new_rows = kinds is not None
@@ -377,7 +377,8 @@ def _read(
     problems = [*_misnamed(header, target, options, name)]
     problems += [note.value for note in raw.notes if problems and note.topic == "sheets"]
     marks = stand_ins(options.na, header)
-    among, written = options.among(header), written or Written(())
+    among = options.among(header)
+    written = written or Written(())
     columns = read_columns(raw, target, among, marks, written, kinds, lenient)
     if not new_rows:  # a model has the names of theirs
         names = {name: read for name, read in columns.items() if name == options.id}
@@ -392,7 +393,7 @@ def _read(
     for read in columns.values():
         form = f"numbers as 1234{mark}5"
         if read.kind and read.kind.of_texts:
-            form = f"{read.kind.what} as {read.kind.example}"
+            form = f"{read.kind.cell_description} as {read.kind.example}"
         if read.problem:
             problems.append(read.sentence(f"Write {form}, or leave it empty." if new_rows else ""))
     problems += _no_cells(columns)
@@ -416,7 +417,7 @@ def _read(
 
 
 def _no_cells(columns: dict[str, ReadColumn]) -> Iterator[str]:
-    """Columns of numbers that are no cells of the kind that they were read as."""
+    """Messages on columns with numbers outside their kind."""
     for name, read in columns.items():
         if read.kind is None or not isinstance(read.values, np.ndarray):
             continue
@@ -427,7 +428,7 @@ def _no_cells(columns: dict[str, ReadColumn]) -> Iterator[str]:
 def _unmatched(
     columns: Mapping[str, ReadColumn], raw: RawTable, stand_ins: Sequence[StandIn], name: str
 ) -> Iterable[str]:
-    """Stand-ins that no cell is; of columns that are not read, cells are as they are written."""
+    """Messages on stand-ins that occur in no cell; unread columns are matched as written."""
     if not stand_ins:
         return ()
     cells = {raw_column.name: set(raw_column.cells) for raw_column in raw.columns}
@@ -442,7 +443,7 @@ def _unmatched(
 
 
 def no_column(column: str, header: Sequence[str], name: str) -> str:
-    """The sentence on a column that is not there."""
+    """Message on a column that does not exist."""
     near = difflib.get_close_matches(column, header, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"it has {listed(header, 20)}."
     return f"{name} has no column {column!r}; {hint}"
@@ -456,24 +457,24 @@ TOGETHER: Final = (
     {"target", "categorical"},
     {"target", "real"},
 )
-"""Options that may name one column; ``by`` may name it, too, but for a target or a score."""
+"""Options that may name the same column; so may ``by``, except with a target or a score."""
 
 
 def _misnamed(
     header: Sequence[str], target: str | None, options: TableOptions, name: str
 ) -> Iterable[str]:
-    """Options that name a column which is not there, or one column for two things."""
+    """Messages on options that name no column of the table, or one column in two roles."""
     uses = options.named() | ({} if target is None else {"target": (target,)})
     for column in dict.fromkeys(column for names in uses.values() for column in names):
         if column not in header:
             yield no_column(column, header, name)
             continue
-        parts = [part for part, names in uses.items() if column in names]
-        told = {*parts}
-        if "by" in told and not told & {"target", "score"}:
-            told -= {"by", "ignore"}
-        if len(told) > 1 and told not in TOGETHER:
-            words = " and ".join(f"--{part}" for part in parts)
+        roles = [role for role, names in uses.items() if column in names]
+        distinct_roles = {*roles}
+        if "by" in distinct_roles and not distinct_roles & {"target", "score"}:
+            distinct_roles -= {"by", "ignore"}
+        if len(distinct_roles) > 1 and distinct_roles not in TOGETHER:
+            words = " and ".join(f"--{role}" for role in roles)
             yield f"Column {column!r} cannot be what {words} say together; choose one."
     mark, point = options.thousands, options.decimal
     if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in "+-%"):
@@ -494,7 +495,7 @@ def _assembled(
     options: TableOptions,
     doubts: Sequence[Note],
 ) -> ReadTable:
-    """Columns that were read without a problem as a frame, and what was noticed."""
+    """Frame of the columns that were read, with targets, roles and notes."""
     import pandas as pd
 
     index: pd.Index = pd.RangeIndex(len(raw.lines)) if raw.index is None else raw.index
@@ -505,9 +506,9 @@ def _assembled(
         notes = [note for note in notes if note.topic != "points"]
     kinds = {name: _kind_of(read.values, read.kind) for name, read in columns.items()}
     words = {name: kind.word for name, kind in kinds.items()}
-    parts = {target: "target", options.id: "id", options.group: "group", options.time: "time"}
-    parts |= {options.centre: "centre", options.score: "score"}
-    roles: dict[Any, str] = {**words, **dict.fromkeys(options.ignore, "ignored"), **parts}
+    roles: dict[Any, str] = {**words, **dict.fromkeys(options.ignore, "ignored")}
+    roles |= {target: "target", options.id: "id", options.group: "group", options.time: "time"}
+    roles |= {options.centre: "centre", options.score: "score"}
 
     def cells(values: Values) -> Any:
         return values if _is_real(values) else pd.array(values, dtype=text_dtype())
@@ -539,7 +540,7 @@ def _assembled(
 def _decided(
     options: TableOptions, columns: dict[str, ReadColumn], notes: Sequence[Note]
 ) -> TableOptions:
-    """The options with what this table left no doubt about: a new one may be shorter."""
+    """Options with the notation that this table settles, for new tables too short to settle it."""
     marks = {note.value for note in notes if note.topic == "thousands" and note.value in ",."}
     commas = any(note.topic == "decimal commas" for note in notes)
     if len(marks) == 1 and not (commas and "," in marks):
@@ -550,15 +551,15 @@ def _decided(
     return replace(options, day_first=options.day_first or first)
 
 
-def _kind_of(values: Values, said: Kind | None) -> Kind:
-    """What a column is, with the levels that it has."""
+def _kind_of(values: Values, requested: Kind | None) -> Kind:
+    """Kind of a column with its levels."""
     from bayesrbf.table.kinds import Category, Real, recognised, sorted_levels
 
     present = (
         [] if isinstance(values, np.ndarray) else [cell for cell in values if cell is not None]
     )
-    if said is not None and (said.has_levels or _is_real(values)):
-        return said.learned(present) if present else said
+    if requested is not None and (requested.has_levels or _is_real(values)):
+        return requested.learned(present) if present else requested
     if not present:
         return Real() if _is_real(values) else Category()
     return recognised(sorted_levels(present))
@@ -572,7 +573,7 @@ def _is_real(values: Values) -> bool:
 def _notes(
     columns: dict[str, ReadColumn], model: Sequence[str], options: TableOptions
 ) -> Iterable[Note]:
-    """Notes on the columns."""
+    """Notes on the columns of the model, and on the names and times of rows."""
     for name, read in columns.items():
         beside = (note for note in read.notes if note.topic in ("missing", "one level", "apart"))
         yield from read.notes if name in model else beside
@@ -592,26 +593,26 @@ def _notes(
 def _doubts(
     columns: Mapping[str, ReadColumn], model: Iterable[str], target: str | None
 ) -> list[Note]:
-    """Notes on doubtful columns of the model and on its labels, but what the user has decided."""
+    """Notes on doubtful columns of the model and its labels, except where the user decided."""
     notes = notice({name: read.measured for name, read in columns.items()}, model, target)
-    return [one for one in notes if one.topic not in NAMING or columns[one.column].kind is None]
+    return [note for note in notes if note.topic not in NAMING or columns[note.column].kind is None]
 
 
 def text_dtype() -> Any:
-    """The dtype of pandas for text; before its version 3, "str" turns None into text."""
+    """Text dtype of this pandas; "str" would turn None into text before version 3."""
     import pandas as pd
 
     return pd.Series(["text"]).dtype
 
 
 def _taken(header: Sequence[str], roles: Mapping[Any, str], notes: Sequence[Note]) -> pd.DataFrame:
-    """One row for every column and everything that was noticed of it."""
+    """One row for each column and each note on it."""
     import pandas as pd
 
     rows = []
     for name in header:
-        own = [note for note in notes if note.column == name] or [Note("", name)]
-        rows += [(name, roles[name], f"{n.topic} {n.value}".strip(), n.count) for n in own]
+        column_notes = [note for note in notes if note.column == name] or [Note("", name)]
+        rows += [(name, roles[name], f"{n.topic} {n.value}".strip(), n.count) for n in column_notes]
     return pd.DataFrame(rows, columns=["column", "kind", "note", "count"])
 
 

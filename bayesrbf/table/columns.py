@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 Missingness = Literal["ignorable", "informative"]
 MASK_LEVELS: tuple[object, ...] = (False, True)
 ELSEWHERE: Final = "another value"
-"""Level of a cell that is at no atom of its column."""
+"""Level of a cell at no point mass of its column."""
 
 
 @stored
 class Constant:
-    """A column with one cell in all rows of the fit."""
+    """A column with a single value in all rows of the fit."""
 
     position: int
     number: float
-    """The cell, or the place of its level."""
+    """The cell, or the position of its level."""
 
 
 @stored
 class CopiedColumn:
-    """A column that is equal to an earlier one in all rows of the fit."""
+    """A column that equals an earlier column in all rows of the fit."""
 
     position: int
     original: int
@@ -54,7 +54,7 @@ class CopiedColumn:
 
 @dataclass(frozen=True)
 class Code:
-    """A code of the rows: a level, whether a cell is missing, or at which atom it is."""
+    """A categorical variable of the model: a column's levels, missing indicator or atoms."""
 
     position: int  # Of the column.
     name: str
@@ -83,7 +83,7 @@ class Columns:
     numbered: bool = False
     constants: tuple[Constant, ...] = ()
     copies: tuple[CopiedColumn, ...] = ()
-    # Positions of columns with cells in rows of one class alone: only indicators may tell of them.
+    # Positions of columns with cells in rows of a single class: models see their indicators only.
     of_one_class: tuple[int, ...] = ()
 
     @cached_property
@@ -112,10 +112,10 @@ class Columns:
         return tuple(i for i in range(len(self.names)) if i not in unseen)
 
     def in_levels(self, orders: Sequence[Int[np.ndarray, " _"]]) -> Columns:
-        """The columns whose levels stand in other orders; a copy has that of its original."""
+        """The columns with reordered levels; a copy takes the order of its original."""
         kinds = list(self.kinds)
         for position, order in zip(self.code_of, orders, strict=True):
-            kinds[position] = kinds[position].in_places(order.tolist())
+            kinds[position] = kinds[position].reordered(order.tolist())
         for copy in self.copies:
             kinds[copy.position] = kinds[copy.original]
         return replace(self, kinds=tuple(kinds))
@@ -127,7 +127,7 @@ class Columns:
 
     @property
     def message(self) -> str:
-        """A sentence on constant columns and copies; empty where there is none."""
+        """Message on constant columns and copies; empty without them."""
         names = [f"{self.names[column.position]!r} (constant)" for column in self.constants]
         names += [
             f"{self.names[column.position]!r} (a copy of {self.names[column.original]!r})"
@@ -137,7 +137,7 @@ class Columns:
 
     @property
     def with_masks(self) -> Columns:
-        """The columns, of which those with missing cells have a mask."""
+        """The columns with missing indicators for each column that has missing cells."""
         with_holes = (i for i, number in enumerate(self.missing) if number)
         masked = tuple(i for i in with_holes if i in self.with_indicators)
         return replace(self, masked=masked)
@@ -146,7 +146,8 @@ class Columns:
     def features(self) -> tuple[range, ...]:
         """The real features of each column."""
         numbers = (0 if i in self.left_out else k.n_reals for i, k in enumerate(self.kinds))
-        return tuple(range(*pair) for pair in pairwise(accumulate(numbers, initial=0)))
+        edges = accumulate(numbers, initial=0)
+        return tuple(range(start, stop) for start, stop in pairwise(edges))
 
     @cached_property
     def codes(self) -> tuple[Code, ...]:
@@ -162,19 +163,19 @@ class Columns:
             for feature, values in enumerate(self.atoms)
             if values
         )
-        own = (Code(i, self.names[i], self.kinds[i].levels) for i in self.code_of)
-        return (*own, *masks, *atoms)
+        of_levels = (Code(i, self.names[i], self.kinds[i].levels) for i in self.code_of)
+        return (*of_levels, *masks, *atoms)
 
     @cached_property
     def masks(self) -> Bool[np.ndarray, " code"]:
-        """Which codes are masks."""
+        """Whether each code is a missing indicator."""
         return np.array([code.is_mask for code in self.codes], bool)
 
     @cached_property
     def code_of(self) -> dict[int, int]:
-        """Positions of the columns whose levels are codes, and where their code stands."""
+        """Index of the code of each column whose levels are codes, by position of the column."""
         coded = (i for i, kind in enumerate(self.kinds) if kind.has_levels and not kind.n_reals)
-        return {i: place for place, i in enumerate(i for i in coded if i not in self.left_out)}
+        return {i: index for index, i in enumerate(i for i in coded if i not in self.left_out)}
 
     @cached_property
     def real_positions(self) -> tuple[int, ...]:
@@ -195,7 +196,7 @@ class Columns:
 
     @cached_property
     def number_features(self) -> dict[int, int]:
-        """Positions of the columns whose cells are numbers, and one real, and that real."""
+        """Real feature of each column of numbers with a single real, by position."""
         return {
             position: features.start
             for position, features in enumerate(self.features)
@@ -219,7 +220,7 @@ class Columns:
 
     @cached_property
     def levels_of(self) -> dict[str, tuple[object, ...]]:
-        """Levels of the columns that have some, by name, without masks and atoms."""
+        """Levels of columns with levels by name, without missing indicators and atoms."""
         return {name: kind.levels for name, kind in self.kind_of.items() if kind.has_levels}
 
     @cached_property
@@ -229,27 +230,27 @@ class Columns:
 
     @cached_property
     def atomic(self) -> dict[int, int]:
-        """Real features with atoms, and where among all the codes the atom of a cell stands."""
+        """Index among the codes of the atoms of each real feature that has atoms."""
         features = (code.feature for code in self.codes)
-        return {at: place for place, at in enumerate(features) if at is not None}
+        return {at: index for index, at in enumerate(features) if at is not None}
 
     @cached_property
     def column_of(self) -> Int[np.ndarray, " cell"]:
-        """Position of the column of every real, then of every code; -1 of masks."""
+        """Position of the column of each real, then of each code; -1 for missing indicators."""
         of_codes = (-1 if code.is_mask else code.position for code in self.codes)
         return np.array([*self.real_positions, *of_codes], np.intp)
 
     def taken(
         self, cells: Bool[np.ndarray, "obs column"], masks: bool
     ) -> tuple[Bool[np.ndarray, "obs feature"], Bool[np.ndarray, "obs code"]]:
-        """Cells of the table as those of the reals and of the codes; with masks, or without."""
+        """Cells of the table as cells of reals and of codes, with missing indicators or without."""
         of_codes = cells[:, [code.position for code in self.codes]]
         return cells[:, self.real_positions], of_codes & (masks | ~self.masks)
 
     def decoded(
         self, reals: Float[np.ndarray, "*row feature"]
     ) -> Float[np.ndarray, "*row feature"]:
-        """Reals as numbers of their columns, or places of levels; those of an angle stay reals."""
+        """Reals as numbers of their columns or level positions; the reals of angles unchanged."""
         return self._mapped(reals, lambda kind, cells: kind.decode(cells[:, None]))
 
     def encoded(
@@ -261,15 +262,15 @@ class Columns:
     def _mapped(
         self,
         cells: Float[np.ndarray, "*row feature"],
-        way: Callable[[Kind, Float[np.ndarray, " cell"]], Float[np.ndarray, " cell"]],
+        transform: Callable[[Kind, Float[np.ndarray, " cell"]], Float[np.ndarray, " cell"]],
     ) -> Float[np.ndarray, "*row feature"]:
-        """Cells of columns with one real, sent one way; the array itself where none changes."""
+        """Transformed cells of columns with a single real; the array itself if all are plain."""
         mapped = cells
         for kind, features in zip(self.kinds, self.features, strict=True):
             if len(features) == 1 and not kind.is_plain:
                 mapped = cells.copy() if mapped is cells else mapped
                 column = cells[..., features[0]]
-                mapped[..., features[0]] = way(kind, column.reshape(-1)).reshape(column.shape)
+                mapped[..., features[0]] = transform(kind, column.reshape(-1)).reshape(column.shape)
         return mapped
 
     def table(self) -> pd.DataFrame:
@@ -345,11 +346,11 @@ def learn_columns(
     cells = read_cells(X)
     missing = [missing_cells(column) for column in cells.columns]
     chosen = _chosen(categorical_features, cells)
-    said = _said(column_kinds, cells)
-    cells = cells.in_numbers(said)
+    requested = _requested_kinds(column_kinds, cells)
+    cells = cells.in_numbers(requested)
     columns = Columns(
         names=cells.names,
-        kinds=tuple(_kind_of(cells, place, chosen, said) for place in range(len(missing))),
+        kinds=tuple(_kind_of(cells, i, chosen, requested) for i in range(len(missing))),
         has_names=cells.has_names,
         missing=tuple(int(mask.sum()) for mask in missing),
         numbered=cells.numbered,
@@ -359,7 +360,7 @@ def learn_columns(
 
 
 def _told_apart(cells: Cells, columns: Columns) -> Columns:
-    """The columns of a whole table, of which constant ones and copies of others are left out."""
+    """Columns of a whole table, with constant columns and copies of others left out."""
     constants, copies = list[Constant](), list[CopiedColumn]()
     originals: dict[object, list[int]] = {}
     for position, kind in enumerate(columns.kinds):
@@ -385,19 +386,19 @@ def _told_apart(cells: Cells, columns: Columns) -> Columns:
 
 
 def _kind_of(
-    cells: Cells, position: int, chosen: np.ndarray | None, said: Mapping[int, Kind]
+    cells: Cells, position: int, chosen: np.ndarray | None, requested: Mapping[int, Kind]
 ) -> Kind:
-    """What a column is: as it was said, or as its cells are."""
+    """Kind of a column: as requested, as its dtype declares, or as its cells suggest."""
     missing = missing_cells(cells.columns[position])
     if missing.all():
         return Empty()
-    kind, own = said.get(position), cells.kinds[position]
+    kind, declared = requested.get(position), cells.kinds[position]
     if (
         kind is None
-        and own is not None
-        and (chosen is None or not (own.has_levels or chosen[position]))
+        and declared is not None
+        and (chosen is None or not (declared.has_levels or chosen[position]))
     ):
-        kind = own
+        kind = declared
     if kind is None and not _is_categorical(cells, position, chosen):
         return recognised(())
     present = cells.of_levels(position)[~missing].tolist()
@@ -414,8 +415,8 @@ def _kind_of(
     return kind
 
 
-def _said(requested: Any, cells: Cells) -> dict[int, Kind]:
-    """Kinds that the user gave, by the position of their column."""
+def _requested_kinds(requested: Any, cells: Cells) -> dict[int, Kind]:
+    """Kinds that the user requested, by position of the column."""
     if requested is None:
         return {}
     if not isinstance(requested, Mapping) or not all(
@@ -448,7 +449,7 @@ def _is_categorical(cells: Cells, position: int, chosen: np.ndarray | None) -> b
 
 
 def _chosen(requested: Any, cells: Cells) -> np.ndarray | None:
-    """The requested categorical columns as a mask; None when none are named."""
+    """Mask of the requested categorical columns; None without a request."""
     if requested is None or (isinstance(requested, str) and requested == "from_dtype"):
         return None
     n_columns = len(cells.columns)
@@ -484,7 +485,7 @@ def column_position(argument: str, item: object, names: tuple[str, ...]) -> int:
 
 
 def in_one_name(columns: Columns) -> Columns:
-    """The columns of a whole table, each level under one name, however its cells are written."""
+    """Columns of a whole table, with the spellings of each level merged under one name."""
     kinds = list(columns.kinds)
     for position in columns.code_of:  # an order is that of its levels, as given
         kinds[position] = _in_one_name(kinds[position])
@@ -505,21 +506,22 @@ UNKNOWN: Final = -2
 
 def level_codes(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
     """Position of each cell among the levels, -1 where missing, -2 where unknown."""
-    present, own = ~missing_cells(column), KnownLevels(levels)
+    present = ~missing_cells(column)
+    known = KnownLevels(levels)
     cells = column[present].tolist()
-    places = {cell: own.place(cell) for cell in set(cells)}
+    code_of = {cell: known.position(cell) for cell in set(cells)}
     codes = np.full(len(column), MISSING, dtype=np.intp)
-    codes[present] = [UNKNOWN if (place := places[cell]) is None else place for cell in cells]
+    codes[present] = [UNKNOWN if (code := code_of[cell]) is None else code for cell in cells]
     return codes
 
 
 def places_of(numbers: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
-    """Places of levels as codes, -1 where missing."""
+    """Level positions as codes, -1 where missing."""
     return np.nan_to_num(numbers, nan=MISSING).astype(np.intp)
 
 
 def as_levels(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
-    """Cells as the levels that they are, None where missing; the others stay as they are."""
+    """Cells as the levels that they spell, None where missing; unknown cells unchanged."""
     codes = level_codes(column, levels)
     named = np.array([*levels, None], dtype=object)[np.maximum(codes, MISSING)]
     named[codes == UNKNOWN] = column[codes == UNKNOWN]
@@ -527,10 +529,10 @@ def as_levels(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
 
 
 def numbers_of(cells: Cells, position: int, kind: Kind) -> Float[np.ndarray, " obs"]:
-    """Cells of a column as its kind takes them: numbers, or places of levels; NaN where missing.
+    """Cells of a column as numbers, or as level positions; NaN where missing.
 
-    Levels that training did not have are at ``UNKNOWN``. ValueError where a cell is no number, or
-    none of this kind.
+    Levels that training did not have are ``UNKNOWN``. ValueError for a cell that is no number, or
+    outside this kind.
     """
     name, column = cells.names[position], cells.columns[position]
     present = column[~missing_cells(column)]
@@ -549,9 +551,9 @@ def numbers_of(cells: Cells, position: int, kind: Kind) -> Float[np.ndarray, " o
 
 
 CLOSE: Final = 0.75
-"""Likeness from which a new level may be a slip of the pen."""
+"""Minimum similarity (difflib's ratio) of a new level to the level that it may misspell."""
 LONGEST: Final = 100
-"""Letters of levels that are compared."""
+"""Characters of levels that are compared: difflib takes quadratic time."""
 
 
 def report_unknown(
@@ -560,15 +562,15 @@ def report_unknown(
     numbers: Mapping[int, np.ndarray],
     handle_unknown: str,
 ) -> None:
-    """One warning, or an error, that names columns and unseen categories."""
+    """Warn of, or refuse, categories that training did not have."""
     unknown_levels = []
-    for position, places in numbers.items():
+    for position, codes in numbers.items():
         if not columns.kinds[position].has_levels:
             continue
-        if unknown := set(cells.of_levels(position)[places == UNKNOWN].tolist()):
+        if unknown := set(cells.of_levels(position)[codes == UNKNOWN].tolist()):
             levels = columns.kinds[position].levels
-            told = (f"{level!r}{meant(level, levels)}" for level in sorted(unknown, key=repr)[:5])
-            values = ", ".join(told)
+            unseen = (f"{level!r}{meant(level, levels)}" for level in sorted(unknown, key=repr)[:5])
+            values = ", ".join(unseen)
             more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
             unknown_levels.append(f"{columns.names[position]!r}: {values}{more}")
     if not unknown_levels:
@@ -580,18 +582,18 @@ def report_unknown(
 
 
 def meant(level: object, levels: Iterable[object]) -> str:
-    """The level of training that a new one may be a slip of the pen for, to be set behind it.
+    """Clause that suggests the training level most similar to a new level; empty without.
 
     >>> meant("quik", ["Slow", "Quick"]), meant("new", ["Slow", "Quick"])
     (", did you mean 'Quick'?", '')
     """
-    known = {str(one).casefold()[:LONGEST]: one for one in levels}
+    known = {str(known_level).casefold()[:LONGEST]: known_level for known_level in levels}
     near = difflib.get_close_matches(str(level).casefold()[:LONGEST], known, n=1, cutoff=CLOSE)
     return f", did you mean {known[near[0]]!r}?" if near else ""
 
 
 def level_values(codes: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
-    """Levels of codes: float64 for numbers that it holds, object otherwise."""
+    """Levels of codes: float64 where exact for all numbers, otherwise object."""
     long = any(isinstance(level, int) and int(float(level)) != level for level in levels)
     numeric = not (long or isinstance(levels[0], str | bool))
     values = np.empty(len(levels) + 1, dtype=np.float64 if numeric else object)
@@ -603,8 +605,8 @@ def level_values(codes: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
 # Learns the columns of a table, and sums over its rows, block by block.
 
 
-def joined_columns(one: Columns, other: Columns) -> Columns:
-    """The columns of the rows of two blocks, without masks and atoms.
+def joined_columns(first: Columns, second: Columns) -> Columns:
+    """Columns of the rows of two blocks, without missing indicators and atoms.
 
     A column that is empty in one block is what it is in the other. ValueError if the blocks have
     other columns, TypeError if a column holds another kind of cells.
@@ -613,27 +615,28 @@ def joined_columns(one: Columns, other: Columns) -> Columns:
     >>> joined_columns(learn_columns([[1.5, "b"]]), learn_columns([[None, "a"]])).kinds
     (Real(), Category(levels=('a', 'b')))
     """
-    if one.names != other.names:
+    if first.names != second.names:
         raise ValueError(
             "All blocks of X must have the same columns in the same order; received "
-            f"{', '.join(map(repr, one.names[:20]))} and {', '.join(map(repr, other.names[:20]))}."
+            f"{', '.join(map(repr, first.names[:20]))} and "
+            f"{', '.join(map(repr, second.names[:20]))}."
         )
     return replace(
-        one,
-        kinds=tuple(map(_joined, one.names, one.kinds, other.kinds)),
-        missing=tuple(map(sum, zip(one.missing, other.missing, strict=True))),
+        first,
+        kinds=tuple(map(_joined, first.names, first.kinds, second.kinds)),
+        missing=tuple(map(sum, zip(first.missing, second.missing, strict=True))),
     )
 
 
-def _joined(name: str, one: Kind, other: Kind) -> Kind:
-    """Kind of a column in both blocks."""
-    if one == Empty() or other == Empty():
-        return other if one == Empty() else one
-    joined = one.joined(other)
+def _joined(name: str, first: Kind, second: Kind) -> Kind:
+    """Kind of a column over two blocks of rows."""
+    if first == Empty() or second == Empty():
+        return second if first == Empty() else first
+    joined = first.joined(second)
     if joined is None:
         raise TypeError(
             f"Column {name!r} holds other kinds of cells in some blocks of X than in others "
-            f"({one.word} and {other.word}); make every cell text to read the column as "
+            f"({first.word} and {second.word}); make every cell text to read the column as "
             "categories, or every cell a number (NaN where missing)."
         )
     return joined
@@ -641,7 +644,7 @@ def _joined(name: str, one: Kind, other: Kind) -> Kind:
 
 @dataclass(frozen=True)
 class RowSums:
-    """Sums over rows that units, priors and sampling ask for."""
+    """Sums over rows that standardisation, priors and sampling need."""
 
     by_label: Float[np.ndarray, " label"]
     """Weight of the rows of every class, and last of those without a label."""
@@ -663,7 +666,7 @@ class RowSums:
         )
 
     def joined(self, other: Self) -> Self:
-        """Sums over the rows of both."""
+        """Sums over the rows of two blocks."""
         return replace(
             self,
             by_label=self.by_label + other.by_label,
@@ -673,14 +676,15 @@ class RowSums:
 
     @property
     def units(self) -> Standardisation:
-        """Location and scale of the real columns, as of the whole table."""
-        pairs = [unit_of(moments, place) for place, moments in enumerate(self.reals)]
+        """Location and scale of the real columns over the whole table."""
+        pairs = [unit_of(moments, position) for position, moments in enumerate(self.reals)]
         location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
         return Standardisation(location, scale)
 
     @property
     def marginals(self) -> tuple[Float[np.ndarray, " _"], ...]:
-        """Smoothed level frequencies, as of the whole table."""
+        """Smoothed level frequencies ``(n_l + 1/2) / sum_m (n_m + 1/2)`` over the whole table."""
+        # Jeffreys' prior, as in order.marginals: positive for a level without a row.
         return tuple((counts + 0.5) / (counts + 0.5).sum() for counts in self.levels)
 
 

@@ -19,7 +19,7 @@ from bayesrbf.reading.formats import cell_text, is_ordered
 from bayesrbf.table.kinds import Kind, in_order, of_dtype
 
 LONG: Final = 2.0**53
-"""Beyond it floats do not tell whole numbers apart."""
+"""Magnitude beyond which float64 does not represent every integer."""
 _PANDAS_MISSING: Final = {"NAType", "NaTType"}
 
 
@@ -42,12 +42,12 @@ class Cells:
     numbered: bool = False  # Whether they are numbered, as frames do that have no names.
 
     def of_levels(self, position: int) -> np.ndarray:
-        """The cells of a column as levels, which have to be told apart."""
+        """Cells of a column as levels, with integers exact beyond the precision of float64."""
         long = self.long[position]
         return self.columns[position] if long is None else long
 
     def in_numbers(self, kinds: Mapping[int, Kind]) -> Cells:
-        """The cells, of which texts that stand for numbers are these; ValueError if one is none."""
+        """The cells with texts of such kinds converted to numbers; ValueError for other texts."""
         columns = list(self.columns)
         for position, kind in kinds.items():
             if not kind.of_texts or columns[position].dtype != object:
@@ -66,7 +66,7 @@ class Cells:
 
 
 def read_cells(X: Any) -> Cells:
-    """Read a container of at least one row and one column, one clean array per column.
+    """Read a container with rows and columns into a clean array for each column.
 
     A container is a NumPy array, a pandas or polars frame, or whatever ``np.asarray`` takes.
     ValueError if it is empty, not two-dimensional, complex, holds times or infinity; TypeError if
@@ -132,7 +132,7 @@ def as_frame(X: Any) -> nw.DataFrame[Any] | None:
 
 
 def _description(X: Any) -> str:
-    """A table out of memory in words."""
+    """Description of a table out of memory, for messages."""
     return f"the path {str(X)!r}" if isinstance(X, str | PathLike) else f"a {type(X).__name__}"
 
 
@@ -146,7 +146,7 @@ def row_names(X: Any, n_obs: int) -> np.ndarray:
 
 
 def _names_of(shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Names of columns without names, as scikit-learn gives them; an error if there are none."""
+    """Default names ``x0, x1, ...``, as scikit-learn's; ValueError without rows or columns."""
     if len(shape) != 2:
         raise ValueError(
             f"Expected 2D array, got {len(shape)}D array instead. Reshape your data: one row "
@@ -210,7 +210,7 @@ def _as_array(X: Any) -> np.ndarray:
 
 
 def _check_text_array(array: np.ndarray) -> None:
-    """Refuse numbers that NumPy has already turned into text, which would become categories."""
+    """Refuse numbers that NumPy turned into text, which would become categories."""
     for position, column in enumerate(array.reshape(len(array), -1).T):
         if all(_reads_as_number(value) for value in column):
             raise ValueError(
@@ -220,7 +220,7 @@ def _check_text_array(array: np.ndarray) -> None:
 
 
 def _reads_as_number(text: str) -> bool:
-    """Whether float() takes the text (which includes 'nan'), or it was a None."""
+    """Whether float() accepts the text (including 'nan'), or the text is 'None'."""
     try:
         float(text)
     except ValueError:
@@ -236,12 +236,12 @@ def _read_frame(frame: nw.DataFrame[Any]) -> Cells:
     names = unnamed if numbered else tuple(map(str, titles))
     series: list[Any] = list(frame.iter_columns())
     dtypes = [s.dtype for s in series]  # asked once: each takes as long as a column to read
-    read = [_read_series(*one) for one in zip(series, dtypes, names, strict=True)]
+    read = list(map(_read_series, series, dtypes, names))
     declared = tuple(isinstance(dtype, nw.Categorical | nw.Enum) for dtype in dtypes)
     columns, long = zip(*read, strict=True)
     kinds = tuple(
-        in_order(categories_of(s)) if one and is_ordered(s) else of_dtype(dtype)
-        for s, dtype, one in zip(series, dtypes, declared, strict=True)
+        in_order(categories_of(s)) if is_declared and is_ordered(s) else of_dtype(dtype)
+        for s, dtype, is_declared in zip(series, dtypes, declared, strict=True)
     )
     return Cells(names, not numbered, columns, declared, kinds, long, numbered)
 
@@ -264,7 +264,7 @@ def _without_dates(values: Sequence[object]) -> list[object]:
 
 
 def _long(values: Iterable[Any], column: np.ndarray) -> np.ndarray | None:
-    """The numbers of a column of floats where they were longer than floats are; else None."""
+    """Exact numbers of a column with integers beyond the precision of float64; else None."""
     if column.dtype == object or not (np.abs(column) >= LONG).any():
         return None
     exact = np.empty(len(column), dtype=object)
@@ -278,7 +278,7 @@ def _long(values: Iterable[Any], column: np.ndarray) -> np.ndarray | None:
 def _read_series(
     series: nw.Series[Any], dtype: Any, name: str
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """One clean column of a frame, and its numbers where they are too long for floats."""
+    """Clean column of a frame, and its exact numbers where float64 is too short."""
     if isinstance(dtype, nw.Categorical | nw.Enum):
         values = _without_dates(series.to_list())
         column = clean(values, name)
@@ -340,7 +340,7 @@ def _is_missing(value: object) -> bool:
 
 
 def _kind_of(kind: type, name: str) -> str:
-    """Whether a Python type is a boolean, a string or a number; an error if it is none."""
+    """Name of a Python type's kind: boolean, string or number; an error for other types."""
     if issubclass(kind, bool | np.bool_):
         return "boolean"
     if issubclass(kind, str):
@@ -356,7 +356,7 @@ def _kind_of(kind: type, name: str) -> str:
 
 
 def _refuse_mixture(values: Iterable[object], kinds: dict[type, str], name: str) -> None:
-    """TypeError that names two cells of different kinds."""
+    """TypeError that names two cells of different types."""
     first: dict[str, tuple[int, object]] = {}
     for row, value in enumerate(values):
         if value is not None:

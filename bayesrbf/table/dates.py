@@ -43,7 +43,7 @@ class Date(Real):
     """
 
     word = "date"
-    what = "a date"
+    cell_description = "a date"
     example = "2020-12-31"
     option = "dates"
     numbers = "days since 2000-01-01"
@@ -70,7 +70,7 @@ class Date(Real):
         texts = list(texts)
         matched = (match for match in map(_DAYS.fullmatch, texts) if match)
         stroked = [match for match in matched if match[2] != "."]
-        firsts, seconds = ({int(match[place]) for match in stroked} for place in (1, 3))
+        firsts, seconds = ({int(match[group]) for match in stroked} for group in (1, 3))
         month_told, day_told = (max(numbers, default=0) > 12 for numbers in (seconds, firsts))
         if stroked and month_told and day_told:
             problem = "has day and month in an order that the column mixes"
@@ -79,11 +79,11 @@ class Date(Real):
             problem = "has day and month in an order that the column leaves open"
             return Texts({}, problem, stroked[0].string, ", or say --day-first")
         number = partial(self.number, day_first=not month_told)
-        return replace(Texts.of(texts, number, self.what), day_first=day_told)
+        return replace(Texts.of(texts, number, self.cell_description), day_first=day_told)
 
     @override
     def number(self, text: str, day_first: bool = True) -> float:
-        """Days of one date, at the clock of UTC where it names a zone."""
+        """Days of a date since 2000-01-01, in UTC where the text names a zone."""
         ahead = 0.0  # Minutes.
         if match := _DAYS.fullmatch(text):
             first, mark, second, year, *clock = match.groups()
@@ -94,7 +94,7 @@ class Date(Real):
                 ahead = 60 * int(zone) + math.copysign(int(minutes_of_zone or 0), int(zone + "1"))
         else:
             raise ValueError(text)
-        hours, minutes, seconds = (float(part or 0) for part in clock)
+        hours, minutes, seconds = (float(digits or 0) for digits in clock)
         time(int(hours), int(minutes), int(seconds))  # refuses what is none
         when = datetime(int(year), int(month), int(day))
         when += timedelta(hours=hours, minutes=minutes - ahead, seconds=seconds)

@@ -38,13 +38,13 @@ from bayesrbf.table.order import canonical_levels, canonical_order, weigh_unlabe
 
 
 SHARE: Final = 0.05
-"""Least share of a column's cells."""
+"""Minimum share of a column's cells at a point mass."""
 ROWS_OF_ATOM: Final = 5.0
-"""Least number of rows."""
+"""Minimum number of rows at a point mass."""
 AHEAD: Final = 3.0
-"""Times as frequent as either neighbour among the column's values."""
+"""Minimum ratio of a point mass's frequency to that of either neighbouring value."""
 OTHERS: Final = 5
-"""Least number of other values: with fewer the column is a coarse scale."""
+"""Minimum number of other values: a column with fewer is a coarse scale."""
 
 
 def find_atoms(
@@ -59,10 +59,10 @@ def find_atoms(
     ((), (0.0,))
     """
     present = ~np.isnan(cells)
-    values, places = np.unique(cells[present] + 0.0, return_inverse=True)  # -0.0 is 0.0
-    counts = np.bincount(places, weights[present], minlength=values.size)
-    beside = np.pad(counts, 1)
-    neighbours = np.maximum(beside[:-2], beside[2:])
+    values, indices = np.unique(cells[present] + 0.0, return_inverse=True)  # -0.0 is 0.0
+    counts = np.bincount(indices, weights[present], minlength=values.size)
+    padded = np.pad(counts, 1)
+    neighbours = np.maximum(padded[:-2], padded[2:])
     often = (
         (counts >= SHARE * counts.sum()) & (counts >= ROWS_OF_ATOM) & (counts >= AHEAD * neighbours)
     )
@@ -81,14 +81,14 @@ def atoms_of(rows: Observations, columns: Columns) -> tuple[tuple[float, ...], .
 
 
 def at_atoms(cells: Float[np.ndarray, " obs"], atoms: tuple[float, ...]) -> np.ndarray:
-    """Code of every cell: -1 missing, 0 at no atom, then the atoms in their order."""
+    """Code of each cell: -1 missing, 0 at no atom, else 1 plus the index of its atom."""
     same = cells[:, None] == np.asarray(atoms)
     codes = np.where(same.any(axis=1), same.argmax(axis=1) + 1, 0)
     return np.where(np.isnan(cells), -1, codes)
 
 
 def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
-    """Rows whose real cells at atoms are missing, and a code of each that says at which.
+    """Rows with real cells at atoms made missing, and a code for the atom of each cell.
 
     >>> from bayesrbf.table.kinds import Real
     >>> cells, no_codes = np.array([[0.0], [2.0]]), np.zeros((2, 0), int)
@@ -99,7 +99,8 @@ def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
     """
     if not columns.atomic:
         return rows
-    real, codes = rows.real.copy(), [rows.codes]
+    real = rows.real.copy()
+    codes = [rows.codes]
     for feature in columns.atomic:
         at = at_atoms(real[:, feature], columns.atoms[feature])
         real[at > 0, feature] = np.nan
@@ -110,7 +111,7 @@ def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
 def real_cells(
     real: Float[np.ndarray, "obs feature"], codes: Int[np.ndarray, "obs category"], columns: Columns
 ) -> Float[np.ndarray, "obs feature"]:
-    """Real cells as the table has them, those at atoms too: the inverse of :func:`at_their_atoms`.
+    """Real cells of the table, including those at atoms: inverse of :func:`at_their_atoms`.
 
     >>> from bayesrbf.table.kinds import Real
     >>> columns = Columns(("x",), (Real(),), atoms=((0.0,),))
@@ -119,7 +120,8 @@ def real_cells(
     """
     real = real.copy() if columns.atomic else real
     for feature, category in columns.atomic.items():
-        values, at = np.array([np.nan, *columns.atoms[feature]]), codes[:, category]
+        values = np.array([np.nan, *columns.atoms[feature]])
+        at = codes[:, category]
         real[:, feature] = np.where(at > 0, values[at], real[:, feature])
     return real
 
@@ -195,14 +197,14 @@ def _check_columns(cells: Cells, columns: Columns) -> None:
             f"X has {len(cells.columns)} features, but Columns is expecting "
             f"{len(columns.names)} features as input."
         )
-    given, expected = _titles(cells), _titles(columns)
-    if not given or not expected or given == expected:
+    received, expected = _titles(cells), _titles(columns)
+    if not received or not expected or received == expected:
         return
-    numbers = all(map(str.isdigit, given + expected))
+    numbers = all(map(str.isdigit, received + expected))
     if (cells.numbered or columns.numbered) and not numbers:
         return  # one of them has no names
-    unseen = sorted(set(given) - set(expected))
-    absent = sorted(set(expected) - set(given))
+    unseen = sorted(set(received) - set(expected))
+    absent = sorted(set(expected) - set(received))
     detail = (
         "" if not unseen else f"Feature names unseen at fit time: {', '.join(unseen[:5])}.\n"
     ) + (
@@ -217,7 +219,7 @@ def _check_columns(cells: Cells, columns: Columns) -> None:
 
 
 def _note_cells(cells: Cells, name: str, position: int) -> None:
-    """Warn where a column that had no cell at fit has some."""
+    """Warn of observed cells in a column that no model uses."""
     observed = ~missing_cells(cells.columns[position])
     if observed.any():
         warnings.warn(
@@ -229,21 +231,22 @@ def _note_cells(cells: Cells, name: str, position: int) -> None:
 
 
 def _note_others(cells: Cells, columns: Columns, constant: Constant) -> None:
-    """Warn where a column that had one cell in all rows of the fit has another."""
-    position, kind = constant.position, columns.kinds[constant.position]
+    """Warn of new values in a column that was constant at fit."""
+    position = constant.position
+    kind = columns.kinds[constant.position]
     numbers = numbers_of(cells, position, kind)
-    others = int((~np.isnan(numbers) & (numbers != constant.number)).sum())
-    if others:
+    n_different = int((~np.isnan(numbers) & (numbers != constant.number)).sum())
+    if n_different:
         warnings.warn(
             f"Column {columns.names[position]!r} had the same cell in all rows of the fit, so no "
-            f"model knows of it; it has another in {others} rows, which changes nothing.",
+            f"model knows of it; it has another in {n_different} rows, which changes nothing.",
             UserWarning,
             stacklevel=3,
         )
 
 
 def _with_copy(cells: Cells, columns: Columns, copy: CopiedColumn) -> Cells:
-    """Cells of a column, or of its copy where they are missing; a warning where both differ."""
+    """Cells of a column, filled from its copy where missing; a warning where both differ."""
     first, second = (cells.columns[at] for at in (copy.original, copy.position))
     holes, present = missing_cells(first), ~missing_cells(second)
     differ = int(((first != second) & ~holes & present).sum())
@@ -267,7 +270,7 @@ def _with_copy(cells: Cells, columns: Columns, copy: CopiedColumn) -> Cells:
 
 
 def _titles(table: Cells | Columns) -> tuple[str, ...]:
-    """What a table calls its columns; nothing where it is an array."""
+    """Column names of a table; empty for an array."""
     numbers = tuple(map(str, range(len(table.names)))) if table.numbered else ()
     return table.names if table.has_names else numbers
 
@@ -319,7 +322,7 @@ def decode(
 
 
 def _has_texts(like: Any, position: int) -> bool:
-    """Whether a column of a table has texts."""
+    """Whether a column of a table holds text."""
     if isinstance(like, nw.DataFrame):
         return isinstance(like[:, position].dtype, nw.String | nw.Categorical | nw.Enum)
     return any(isinstance(row[position], str) for row in like)
@@ -339,10 +342,10 @@ def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any], empty: tuple[int
     backend = like.implementation
     series = {}
     for position, (name, column) in enumerate(zip(like.columns, cells, strict=True)):
-        own = like[:, position]
+        original = like[:, position]
         # A column without a cell stays as it came: levels that are declared are kept.
-        kept = position in empty and len(column) == len(like)
-        series[str(name)] = own if kept else _in_dtype(column, own)
+        unchanged = position in empty and len(column) == len(like)
+        series[str(name)] = original if unchanged else _in_dtype(column, original)
     # No backend=: with one, from_dict drops the dtypes of the series.
     native = nw.from_dict(series).to_native()
     if backend.is_pandas():
@@ -354,7 +357,10 @@ def _to_frame(cells: list[np.ndarray], like: nw.DataFrame[Any], empty: tuple[int
 
 def _in_dtype(column: np.ndarray, like: nw.Series[Any]) -> nw.Series[Any]:
     """Cells as a column in the dtype of another, where they fit: text, booleans, categories."""
-    name, dtype, backend, cells = str(like.name), like.dtype, like.implementation, column.tolist()
+    name = str(like.name)
+    dtype = like.dtype
+    backend = like.implementation
+    cells = column.tolist()
     native: Any = like.to_native()
     pandas, holes = backend.is_pandas(), bool(missing_cells(column).any())
     if pandas and native.dtype.name == "category":
@@ -362,8 +368,8 @@ def _in_dtype(column: np.ndarray, like: nw.Series[Any]) -> nw.Series[Any]:
         if UNKNOWN not in codes:
             same = type(native.array).from_codes(codes, dtype=native.dtype)
             return nw.new_series(name, same, backend=backend)
-    if own := of_dtype(dtype):
-        return own.as_series(column, like)
+    if dtype_kind := of_dtype(dtype):
+        return dtype_kind.as_series(column, like)
     kind: Any = nw.Float64() if column.dtype == np.float64 else None
     if pandas and holes and any(type(cell) is int for cell in cells):
         kind = nw.Object()  # pandas would make floats of them
@@ -427,7 +433,7 @@ def encode_labels(
 def read_labels(
     y: Any, unlabelled: object = None
 ) -> tuple[Shaped[np.ndarray, " labelled"], Bool[np.ndarray, " obs"]]:
-    """Labels of the rows that have one, and which rows hide theirs."""
+    """Labels of the labelled rows, and a mask of the rows without a label."""
     from sklearn.utils import column_or_1d  # readers of files, which fit nothing, load this file
     from sklearn.utils.multiclass import check_classification_targets
 
@@ -448,7 +454,7 @@ def read_labels(
 
 
 def _as_array(y: Any) -> Any:
-    """Labels as an array; with nulls they stay what they are, where NumPy would make floats."""
+    """Labels as an array; integers with nulls stay integers."""
     if isinstance(getattr(y, "dtype", None), np.dtype):
         return y
     series = nw.from_native(y, series_only=True, pass_through=True)
@@ -554,7 +560,7 @@ def observed_cells(rows: Observations, columns: Columns) -> Bool[np.ndarray, "ob
 
 
 def missing_indicators(rows: Observations, columns: Columns) -> Int[np.ndarray, "obs column"]:
-    """1 where a cell is missing, 0 where it was measured, -1 where the package hides it.
+    """Missing indicators: 1 missing, 0 measured, -1 masked by the package.
 
     >>> from bayesrbf.table import encode, learn_columns
     >>> columns = learn_columns([["b", 1.5], [None, 2.5]])
@@ -587,7 +593,7 @@ def without_indicators(
 
 
 def with_masks(rows: Observations, columns: Columns) -> Observations:
-    """Rows that were read without masks, beside the masks that the columns have.
+    """Rows that were encoded without missing indicators, with those of the columns added.
 
     >>> from bayesrbf.table import encode, learn_columns
     >>> columns = learn_columns([["b", 1.5], ["a", None]])
@@ -604,7 +610,7 @@ LevelOrders = tuple[Int[np.ndarray, " _"], ...]
 
 
 def level_orders(rows: Observations, columns: Columns) -> LevelOrders:
-    """Codes of the levels of every column in an order that their names do not decide.
+    """Order of the levels of each column, independent of their names.
 
     Cells, labels and weights of the rows decide; levels that no row has come last.
     """
@@ -617,7 +623,7 @@ def level_orders(rows: Observations, columns: Columns) -> LevelOrders:
 
 
 def recoded(rows: Observations, orders: LevelOrders) -> Observations:
-    """Rows whose levels have their places in these orders as codes.
+    """Rows with codes renumbered by the given orders of levels.
 
     >>> rows = Observations(np.zeros((2, 0)), np.array([[0], [1]]), np.zeros(2, int), np.ones(2))
     >>> recoded(rows, (np.array([1, 0]),)).codes.ravel()
@@ -630,14 +636,14 @@ def recoded(rows: Observations, orders: LevelOrders) -> Observations:
 
 
 def canonical_positions(rows: Observations, columns: Columns) -> Int[np.ndarray, " column"]:
-    """Places in the table of its columns in the canonical order of some rows."""
+    """Positions of the table's columns, in the canonical order of some rows."""
     order = canonical_order(rows)
     # Masks and atoms go with their columns.
-    own = order.categories[order.categories < len(columns.levels)]
-    pairs = ((columns.real_positions, order.features), ([*columns.code_of], own))
-    places = np.concatenate([np.array(positions, int)[places] for positions, places in pairs])
-    _, first = np.unique(places, return_index=True)  # a column may have several features
-    return places[np.sort(first)]
+    level_columns = order.categories[order.categories < len(columns.levels)]
+    pairs = ((columns.real_positions, order.features), ([*columns.code_of], level_columns))
+    positions = np.concatenate([np.array(columns, int)[order] for columns, order in pairs])
+    _, first = np.unique(positions, return_index=True)  # a column may have several features
+    return positions[np.sort(first)]
 
 
 def hide(
@@ -647,7 +653,7 @@ def hide(
     *,
     indicators: bool = True,
 ) -> Observations:
-    """Hide cells: they become missing, and no missing indicator says so.
+    """Mask cells: they become missing, and their missing indicators do, too.
 
     The indicator of a cell is hidden with it, because it says that the cell was measured, unless
     ``indicators`` is False; those of all other cells stay. So is what is said of its atoms.
@@ -671,13 +677,13 @@ def hide(
 
 def replaced(
     rows: Observations,
-    others: Observations,
+    source: Observations,
     taken: Bool[np.ndarray, "obs column"],
     columns: Columns,
     *,
     masks: bool = False,
 ) -> Observations:
-    """Rows with some cells of others, and their atoms; masks stay, unless they are asked for.
+    """Rows with selected cells from other rows, atoms included; indicators only with ``masks``.
 
     >>> from bayesrbf.table import encode, learn_columns
     >>> columns = learn_columns([["b", 1.5], ["a", 2.5]])
@@ -689,8 +695,8 @@ def replaced(
     reals, codes = columns.taken(taken, masks)
     return replace(
         rows,
-        real=np.where(reals, others.real, rows.real),
-        codes=np.where(codes, others.codes, rows.codes),
+        real=np.where(reals, source.real, rows.real),
+        codes=np.where(codes, source.codes, rows.codes),
         missing=missing_indicators(rows, columns),
     )
 
@@ -698,7 +704,7 @@ def replaced(
 def with_column(
     rows: Observations, position: int, cells: Float[np.ndarray, " obs"], columns: Columns
 ) -> Observations:
-    """Rows with cells of one column measured: numbers, or codes of levels; masks stay.
+    """Rows with all cells of a column set: numbers, or codes of levels; indicators unchanged.
 
     >>> from bayesrbf.table import encode, learn_columns
     >>> columns = learn_columns([["b", 1.5], ["a", 2.5]])
@@ -711,6 +717,6 @@ def with_column(
         codes[:, columns.code_of[position]] = cells
     else:
         real[:, columns.features[position]] = columns.kinds[position].encode(cells)
-    others = at_their_atoms(replace(rows, real=real, codes=codes), columns)
+    source = at_their_atoms(replace(rows, real=real, codes=codes), columns)
     taken = np.tile(np.arange(len(columns.names)) == position, (rows.n_obs, 1))
-    return replaced(rows, others, taken, columns)
+    return replaced(rows, source, taken, columns)

@@ -1,15 +1,14 @@
-"""Kinds of columns: how the cells of a column become reals or codes, and back.
+"""Kinds of columns: maps from the cells of a column to reals or codes, and back.
 
-A kind is a class. Its cells are numbers, or levels, of which a number is the place. What it writes:
+A kind is a class. Its cells are numbers, or levels, numbered by position. A subclass defines:
 
-* ``word``, by which people ask for it, and in ``what`` and ``is_cell`` which cells it takes;
+* ``word``, the name by which users request it; ``cell_description`` and ``is_cell``, its cells;
 * ``encode`` and ``decode``: numbers to the reals of the model, and back. ``n_reals`` is 0 where the
-  model has the place of a level as a code;
-* ``recognises``, if a column may have this kind though nobody says so;
+  model has the position of a level as a code;
+* ``recognises``, if the kind can be inferred;
 * ``example``, ``number`` and ``typed``, if its cells are texts, as of ``Date`` in dates.py.
 
-All else has a default: how cells are written for people, and what a model may know of them. The
-rest of the package asks a kind for these, and never for its name.
+All else has a default. The rest of the package uses these methods, and never the name of a kind.
 """
 
 from __future__ import annotations
@@ -30,12 +29,12 @@ Numbers = Float[np.ndarray, " obs"]
 Reals = Float[np.ndarray, "obs real"]
 
 KINDS: Final[dict[str, type[Kind]]] = {}
-"""Every kind by its word; of those that recognise a column, the last one takes it."""
+"""Kinds by word; the last kind that recognises a column is inferred for it."""
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts of a column as numbers, or what is wrong with one of them."""
+    """Numbers of a column's texts, or the problem of a text that is not a number."""
 
     numbers: dict[str, float]
     problem: str = ""  # Said of ``culprit``.
@@ -44,118 +43,118 @@ class Texts:
     day_first: bool = False  # Whether the day was found to stand before the month.
 
     @classmethod
-    def of(cls, texts: Iterable[str], number: Callable[[str], float], what: str) -> Self:
-        """Read texts one by one."""
+    def of(cls, texts: Iterable[str], number: Callable[[str], float], description: str) -> Self:
+        """Convert each text, up to the first failure."""
         numbers = {}
         for text in texts:
             try:
                 numbers[text] = number(text)
             except ValueError:
-                return cls({}, f"is not {what}", text)
+                return cls({}, f"is not {description}", text)
         return cls(numbers)
 
 
 class Kind(ABC):
-    """How the cells of a column become reals or codes, and back; missing numbers are NaN."""
+    """Map of a column's cells to reals or codes and back; missing numbers are NaN."""
 
     word: ClassVar[str]
-    """What people call it, and by which they ask for it."""
-    what: ClassVar[str] = "a number"
-    """What its cells are, for errors."""
+    """Name of the kind, by which users request it."""
+    cell_description: ClassVar[str] = "a number"
+    """Description of a cell, for error messages."""
     n_reals: ClassVar[int] = 1
-    """Real features of the column; 0: its levels are codes, or it has no cell."""
+    """Number of real features; 0 for codes, and for a column without a cell."""
     has_levels: ClassVar[bool] = False
-    """Whether its cells are some of few levels."""
+    """Whether cells are levels from a finite set."""
     is_ordered: ClassVar[bool] = True
-    """Whether of two cells one is above the other, so that there are quantiles."""
+    """Whether cells are totally ordered, so that quantiles exist."""
     example: ClassVar[str] = ""
-    """A cell as it is written, where cells are texts that stand for numbers."""
+    """Example of a cell, for kinds whose cells are texts that encode numbers."""
     option: ClassVar[str] = "kind"
-    """The option of commands by which people ask for it."""
+    """Command-line option that requests this kind."""
     numbers: ClassVar[str] = "numbers"
-    """What the numbers of texts are."""
+    """Description of the numbers that texts encode."""
     grows: ClassVar[bool] = False
-    """Whether new rows lie beyond those of training, as dates do, for time passes."""
+    """Whether new rows exceed the training range systematically, as dates do."""
     dtypes: ClassVar[tuple[Any, ...]] = ()
-    """Dtypes of frames whose columns are of this kind."""
+    """Dtypes of frames that imply this kind."""
     is_plain: ClassVar[bool] = False
-    """Whether the reals of the model are the numbers themselves."""
+    """Whether the model's real is the number itself."""
 
     def __init_subclass__(cls) -> None:
         KINDS[cls.word] = cls
 
     @property
     def levels(self) -> tuple[Any, ...]:
-        """Its levels, in the order of their places; empty of numbers."""
+        """Levels by position; empty for numbers."""
         return ()
 
     @property
     def levels_in_order(self) -> tuple[Any, ...]:
-        """Its levels in the order in which people read them."""
+        """Levels in reading order."""
         return self.levels
 
     @classmethod
     def of_detail(cls, detail: str) -> Kind:
-        """The kind that a user asks for, with what stands behind the colon."""
+        """The kind with the detail behind the colon of a user's request."""
         if detail:
             raise ValueError(f"{cls.word} takes nothing behind a colon; received {detail!r}.")
         return cls()
 
     @property
     def of_texts(self) -> bool:
-        """Whether cells are written as texts that stand for numbers."""
+        """Whether cells are texts that encode numbers, such as dates."""
         return bool(self.example)
 
     @classmethod
     def recognises(cls, levels: tuple[Any, ...]) -> bool:
-        """Whether a column of such levels, or of numbers, is of this kind unasked."""
+        """Whether this kind is inferred for a column of such levels, or of numbers."""
         return False
 
     @classmethod
     def resembles(cls, text: str) -> bool:
-        """Whether texts of a file look so much like this kind that it has to be asked for."""
+        """Whether a text looks like this kind, which is then suggested but not inferred."""
         return False
 
     def number(self, text: str) -> float:
-        """The number for which a text stands; ValueError where it is none of this kind."""
+        """Number of a text; ValueError for a text of another kind."""
         raise ValueError(text)
 
     def read(self, texts: Iterable[str], day_first: bool = False) -> Texts:
-        """The numbers of the distinct texts of a column."""
-        return Texts.of(texts, self.number, self.what)
+        """Numbers of the distinct texts of a column."""
+        return Texts.of(texts, self.number, self.cell_description)
 
     def texts(self, numbers: Numbers) -> Shaped[np.ndarray, " obs"]:
-        """Numbers as the texts that stand for them, None where missing."""
+        """Texts of numbers, None where missing."""
         return np.array([None if n != n else self.typed(n) for n in numbers.tolist()], object)
 
     @classmethod
     def of_series(cls, series: nw.Series[Any]) -> Numbers:
-        """Cells of one of its dtypes as numbers."""
+        """Numbers of a series whose dtype is among ``dtypes``."""
         raise NotImplementedError(cls.word)
 
     @classmethod
     def as_series(cls, numbers: Numbers, like: nw.Series[Any]) -> nw.Series[Any]:
-        """Numbers in one of its dtypes."""
+        """Series of numbers in the dtype of ``like``."""
         raise NotImplementedError(cls.word)
 
     def learned(self, levels: Iterable[Any]) -> Kind:
-        """The kind with what it learns from the levels in the cells."""
+        """The kind with the levels that it learns from the cells."""
         return self
 
-    def in_places(self, places: Iterable[int]) -> Kind:
-        """The kind whose levels, where they have no order, stand at other places."""
+    def reordered(self, order: Iterable[int]) -> Kind:
+        """The kind with its levels in another order, if they are unordered."""
         return self
 
     def joined(self, other: Kind) -> Kind | None:
-        """What a column is that is of these kinds in two blocks of rows; None: they differ."""
+        """Common kind of two blocks of a column; None if they are incompatible."""
         return self if self == other else None
 
     def is_cell(self, numbers: Numbers) -> Bool[np.ndarray, " obs"]:
-        """Which numbers are cells of this kind."""
+        """Whether each number is a possible cell of this kind."""
         return np.ones(numbers.shape, dtype=bool)
 
     def refusal(self, name: str, numbers: Numbers) -> str:
-        """Why numbers are no cells of this kind in the column of a name; empty where they are."""
+        """Message on a number that is no cell of this kind in a named column; empty without."""
         if type(self).is_cell is Kind.is_cell:
             return ""
         odd = ~np.isnan(numbers) & ~self.is_cell(numbers)
@@ -163,19 +162,19 @@ class Kind(ABC):
             return ""
         return (
             f"Column {name!r} holds {numbers[odd][0]:g}, but its kind is {self.word!r}, whose "
-            f"cells are each {self.what}; correct the cell, or mark it as missing."
+            f"cells are each {self.cell_description}; correct the cell, or mark it as missing."
         )
 
     @abstractmethod
     def encode(self, numbers: Numbers) -> Reals:
-        """Numbers, or places of levels, as reals."""
+        """Reals of numbers, or of level positions."""
 
     @abstractmethod
     def decode(self, reals: Reals) -> Numbers:
-        """Any reals as numbers, or places of levels: the nearest cells."""
+        """Nearest possible cells to reals, as numbers or level positions."""
 
     def nearest(self, numbers: Numbers) -> Numbers:
-        """The cells that are nearest to numbers."""
+        """Nearest possible cells to numbers."""
         return numbers if self.is_plain else self.decode(self.encode(numbers))
 
     def features(self, name: str) -> tuple[str, ...]:
@@ -183,20 +182,20 @@ class Kind(ABC):
         return (name,) * self.n_reals
 
     def deviation(self, mean: Reals) -> Numbers:
-        """Standard deviation of a cell, where several reals have this mean."""
+        """Standard deviation of a cell, given the mean of its several reals."""
         return np.full(len(mean), np.nan)
 
     def written(self, number: float) -> str:
-        """A number in words; empty: as any number is."""
+        """Text of a number for people; empty for the default format."""
         return self.typed(number)
 
     def typed(self, number: float) -> str:
-        """A number as it is typed, so that it is read as the same cell; empty: as any number."""
+        """Text of a number that reads back as the same cell; empty for the default format."""
         return ""
 
 
 def kind_named(text: str) -> Kind:
-    """A kind from its word, with a colon before what more it takes.
+    """Kind of a word, with its detail behind a colon.
 
     >>> kind_named("angle:24"), kind_named("count")
     (Angle(period=24.0), Count())
@@ -208,18 +207,18 @@ def kind_named(text: str) -> Kind:
 
 
 def recognised(levels: tuple[Any, ...]) -> Kind:
-    """The kind of a column of levels, sorted, or of numbers where there are none."""
+    """Inferred kind of a column with these sorted levels, or of numbers without levels."""
     kind = next(kind for kind in reversed(KINDS.values()) if kind.recognises(levels))
     return kind().learned(levels)
 
 
 def resembled(text: str) -> type[Kind] | None:
-    """The kind that a text of a file looks like, which has to be asked for."""
+    """Kind that a text looks like but that has to be requested; else None."""
     return next((kind for kind in KINDS.values() if kind.resembles(text)), None)
 
 
 def of_dtype(dtype: object) -> Kind | None:
-    """The kind that a dtype of frames says, where it says one."""
+    """Kind of a frame's dtype, or None."""
     return next((kind() for kind in KINDS.values() if isinstance(dtype, kind.dtypes)), None)
 
 
@@ -233,14 +232,14 @@ def sorted_levels(present: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def laws_of_levels(levels: tuple[Any, ...]) -> Requirements:
-    """What levels of a file must be."""
+    """Requirements on levels read from a file."""
     yield len(set(levels)) == len(levels), "levels that differ"
     yield all(isinstance(level, str | int | float) for level in levels), "plain levels"
 
 
 @stored
 class Real(Kind):
-    """A number as it is."""
+    """A number, unchanged."""
 
     word = "real"
     is_plain = True
@@ -261,12 +260,12 @@ class Real(Kind):
 
 @stored
 class Category(Kind):
-    """A level without order, which models have as a code."""
+    """An unordered level, coded by its position."""
 
     levels: tuple[Any, ...] = ()
 
     word = "categorical"
-    what = "a level"
+    cell_description = "a level"
     n_reals = 0
     has_levels = True
     is_ordered = False
@@ -286,8 +285,8 @@ class Category(Kind):
         return replace(self, levels=sorted_levels(levels))
 
     @override
-    def in_places(self, places: Iterable[int]) -> Category:
-        return replace(self, levels=tuple(self.levels[place] for place in places))
+    def reordered(self, order: Iterable[int]) -> Category:
+        return replace(self, levels=tuple(self.levels[position] for position in order))
 
     @override
     def joined(self, other: Kind) -> Kind | None:
@@ -311,10 +310,10 @@ class Category(Kind):
 
 @stored
 class YesNo(Category):
-    """A category of two levels that say yes and no."""
+    """A category of two levels that mean yes and no."""
 
     word = "yes or no"
-    what = "yes or no"
+    cell_description = "yes or no"
 
     _PAIRS: ClassVar = ({"no", "yes"}, {"false", "true"}, {"n", "y"}, {"0", "1"})
 
@@ -328,7 +327,7 @@ class YesNo(Category):
 
 @stored
 class Empty(Kind):
-    """A column without an observed cell in the rows of the fit: no model knows of it."""
+    """A column without an observed cell in the rows of the fit, which no model uses."""
 
     word = "empty"
     n_reals = 0
@@ -348,7 +347,7 @@ class Count(Kind):
     """A whole number from 0, whose root of count + 3/8 has about the same spread everywhere."""
 
     word = "count"
-    what = "a whole number of at least 0"
+    cell_description = "a whole number of at least 0"
 
     @override
     def is_cell(self, numbers: Numbers) -> Bool[np.ndarray, " obs"]:
@@ -368,13 +367,13 @@ class Count(Kind):
 
 @stored
 class Ordered(Kind):
-    """A level of an order: its place in it is the score."""
+    """An ordered level, whose position is its score."""
 
     levels: tuple[Any, ...] = ()
     """From the lowest; empty: numbers are in their order, texts in that of the numbers in them."""
 
     word = "ordered"
-    what = "a level of the order"
+    cell_description = "a level of the order"
     has_levels = True
 
     @classmethod
@@ -412,7 +411,7 @@ class Ordered(Kind):
 
 
 def in_order(levels: Iterable[Any]) -> Ordered:
-    """The kind of a column whose type says the order of its levels, from the lowest.
+    """Ordered kind of levels that are given from lowest to highest.
 
     >>> in_order([1.0, 3.0, 2.0])
     Ordered(levels=(1, 3, 2))
@@ -426,8 +425,8 @@ def _natural(level: Any) -> tuple[Any, ...]:
     """A key by which stage 2 comes before stage 10."""
     if not isinstance(level, str):
         return (level,)
-    parts = re.split(r"(\d+)", level.casefold())
-    return (*(int(part) if place % 2 else part for place, part in enumerate(parts)), level)
+    pieces = re.split(r"(\d+)", level.casefold())
+    return (*(int(piece) if i % 2 else piece for i, piece in enumerate(pieces)), level)
 
 
 @stored

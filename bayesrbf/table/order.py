@@ -46,16 +46,16 @@ _ROUNDS = (
 _LAST = np.uint64(31)
 
 FIRST_KEYS: Final = 4
-"""Sort keys that are looked at first: labels and a few columns."""
+"""Sort keys that are tried first: labels and a few columns distinguish the rows of most tables."""
 
 MOST_PARTED: Final = 200
-"""Items alike by a symmetry that are told apart, one by one; of more, the rest stays as given."""
+"""Maximum number of symmetric items that are recoloured singly; the rest keep their given order."""
 
 Colours = UInt64[np.ndarray, " _"]
 
 
 def canonical_order(rows: Observations, n_classes: int | None = None) -> Order:
-    """Place in the given table of every column and class of the canonical table.
+    """Original position of each column and class of the canonical table.
 
     The rows are distinct and have positive weights. Classes without a row come last; ``n_classes``
     None means as many as there are codes. Copies of a column, and columns or classes that a
@@ -83,7 +83,7 @@ def canonical_order(rows: Observations, n_classes: int | None = None) -> Order:
 
 
 def canonical_levels(rows: Observations) -> list[Int[np.ndarray, " _"]]:
-    """Given code of every level of the categorical columns, in the canonical order.
+    """Original code of each level of the categorical columns, in the canonical order.
 
     >>> codes = np.array([[0, 1], [1, 1], [1, 0]])
     >>> rows = Observations(np.zeros((3, 0)), codes, np.array([0, 0, 1]), np.ones(3))
@@ -99,7 +99,7 @@ def canonical_levels(rows: Observations) -> list[Int[np.ndarray, " _"]]:
 
 
 def _coloured(rows: Observations) -> _Colouring:
-    """Colours that tell columns, levels and classes apart, unless they are copies."""
+    """Colours that distinguish columns, levels and classes, except copies."""
     n_features = rows.real.shape[1]
     cells = _Cells.of(rows)
     kinds = np.repeat([1, 2], [n_features, rows.codes.shape[1]]).astype(np.uint64)
@@ -118,10 +118,10 @@ def _coloured(rows: Observations) -> _Colouring:
 
 
 def canonical_sort(rows: Observations) -> Int[np.ndarray, " row"]:
-    """Place in the given table of every row of the canonical table; the rows are distinct."""
+    """Original index of each row of the canonical table; the rows are distinct."""
     order = canonical_order(rows)
-    codes = [rows.codes[:, place] for place in order.categories]  # views: rows are not copied
-    reals = [rows.real[:, place] for place in order.features]
+    codes = [rows.codes[:, position] for position in order.categories]  # views: rows are not copied
+    reals = [rows.real[:, position] for position in order.features]
     return sorted_by([order.labels(rows.labels), *codes, *reals])
 
 
@@ -132,7 +132,7 @@ def sort_keys(rows: Observations) -> list[np.ndarray]:
 
 
 def sorted_by(keys: Sequence[Shaped[np.ndarray, " row"]]) -> Int[np.ndarray, " row"]:
-    """Order of rows by the first key, of what it leaves alike by the second, and so on.
+    """Lexicographic order of rows by keys, the first key first.
 
     Few keys tell most tables' rows apart: the others are not looked at.
 
@@ -151,7 +151,7 @@ def sorted_by(keys: Sequence[Shaped[np.ndarray, " row"]]) -> Int[np.ndarray, " r
 def differ(
     keys: Sequence[Shaped[np.ndarray, " row"]], order: Int[np.ndarray, " row"]
 ) -> Bool[np.ndarray, " row"]:
-    """Whether each of the sorted rows differs in some key from the one before it."""
+    """Whether each sorted row differs from the row before it in some key."""
     first = np.zeros(order.size, dtype=bool)
     first[:1] = True
     for key in keys:
@@ -166,7 +166,7 @@ def differ(
 
 
 def _contents(cells: Float[np.ndarray, "row column"]) -> Colours:
-    """The values of every column, mixed."""
+    """Hash of the values of each column."""
     mixed = [_mix(np.ascontiguousarray(column).view(np.uint64)).sum() for column in cells.T]
     return np.array(mixed, np.uint64)
 
@@ -177,7 +177,7 @@ class _Colouring:
 
     columns: Colours
     levels: Colours
-    """That of a missing cell is the first."""
+    """The first is the colour of a missing cell."""
     classes: Colours
 
     @cached_property
@@ -195,7 +195,7 @@ class _Cells:
     """Numbers of levels, counted through all columns from 1; 0 where missing."""
     weights: UInt32[np.ndarray, " row"]
     labels: Int[np.ndarray, " row"]
-    """Places among the classes that have a row, from 1; 0 where hidden."""
+    """Index among the classes with a row, from 1; 0 without a label."""
     column_of: Int[np.ndarray, " level"]
     """Number of the column of every level, from 1; 0 of a missing cell."""
     n_classes: int
@@ -209,12 +209,13 @@ class _Cells:
     def of(cls, rows: Observations) -> _Cells:
         """Ranks and numbers of the cells of a table."""
         ranks = np.empty(rows.real.shape[::-1], np.uint32)
-        for place, column in enumerate(rows.real.T):
-            ranks[place] = _cell_ranks(column)
+        for position, column in enumerate(rows.real.T):
+            ranks[position] = _cell_ranks(column)
         sizes = rows.codes.max(axis=0, initial=-1) + 1
         first = np.cumsum(sizes) - sizes + 1
         levels = np.where(rows.codes < 0, 0, rows.codes + first).T
-        # Weights of copies add up with rounding, so their last bits are dropped.
+        # Weights of copies add up with rounding, so their last bits are dropped; of no row the
+        # maximum is 1e-300, so that nothing is divided by 0.
         shares = (rows.weights / rows.weights.max(initial=1e-300)).astype(np.float32)
         present, labels = np.unique(rows.labels, return_inverse=True)
         hidden = int((present < 0).any())
@@ -224,7 +225,7 @@ class _Cells:
         return cls(ranks, levels, _ranks(shares), labels, column_of, n_classes)
 
     def all_differ(self, colouring: _Colouring) -> bool:
-        """Whether every column, level and class has a colour of its own."""
+        """Whether all columns, levels and classes have distinct colours."""
         n_columns = len(self.ranks) + len(self.levels)
         return colouring.number == n_columns + self.n_levels + self.n_classes
 
@@ -237,13 +238,13 @@ class _Cells:
         return colouring
 
     def parted(self, colouring: _Colouring) -> _Colouring | None:
-        """Give one of several alike items its own colour; None if all that are alike are copies."""
+        """Recolour one item among equal colours; None if items of equal colour are copies."""
         if self.all_differ(colouring):
             return None
         columns = _mix(np.arange(colouring.columns.size, dtype=np.uint64))
         levels = _mix(np.arange(self.n_levels, dtype=np.uint64))
-        by_row = self._sums(_places, levels)
-        by_cells = self._sums(lambda part: self._over_columns(part, columns, levels), levels)
+        by_row = self._sums(_row_colours, levels)
+        by_cells = self._sums(lambda block: self._over_columns(block, columns, levels), levels)
         for name, contents in (
             ("columns", by_row.columns),
             ("levels", self._elsewhere(columns, levels)),
@@ -258,9 +259,9 @@ class _Cells:
         """One round: rows from columns, levels and classes, then these from rows."""
         of_labels = np.append(np.uint64(0), colouring.classes)
 
-        def rows(part: slice) -> Colours:
-            cells = self._over_columns(part, colouring.columns, colouring.levels)
-            return _mix(cells, of_labels[self.labels[part]])
+        def rows(block: slice) -> Colours:
+            cells = self._over_columns(block, colouring.columns, colouring.levels)
+            return _mix(cells, of_labels[self.labels[block]])
 
         sums = self._sums(rows, colouring.levels)
         columns = _mix(sums.columns, colouring.columns)
@@ -272,37 +273,39 @@ class _Cells:
         return _Colouring(columns, levels, _mix(sums.classes, colouring.classes))
 
     def _elsewhere(self, columns: Colours, levels: Colours) -> Colours:
-        """For every level, the cells of its rows in all other columns."""
-        n, of_levels = len(self.ranks), np.zeros(self.n_levels, np.uint64)
-        for part in self._blocks():
-            reals = _mix(self.ranks[:, part], columns[:n, None]).sum(axis=0)
-            codes = self.levels[:, part]
+        """Hash, for each level, of the cells of its rows in all other columns."""
+        n = len(self.ranks)
+        of_levels = np.zeros(self.n_levels, np.uint64)
+        for block in self._blocks():
+            reals = _mix(self.ranks[:, block], columns[:n, None]).sum(axis=0)
+            codes = self.levels[:, block]
             cells = _mix(levels[codes], columns[n:, None])
-            rest = _mix(reals + cells.sum(axis=0) - cells, self.weights[part])
+            rest = _mix(reals + cells.sum(axis=0) - cells, self.weights[block])
             for column, rows in zip(codes, rest, strict=True):
-                np.add.at(of_levels, column, _mix(rows, self.labels[part].astype(np.uint64)))
+                np.add.at(of_levels, column, _mix(rows, self.labels[block].astype(np.uint64)))
         return of_levels
 
-    def _over_columns(self, part: slice, columns: Colours, levels: Colours) -> Colours:
-        """Weight and cells of every row of a block, mixed with the colours of the columns."""
+    def _over_columns(self, block: slice, columns: Colours, levels: Colours) -> Colours:
+        """Hash of the weight and the cells of each row in a block."""
         n = len(self.ranks)
-        reals = _mix(self.ranks[:, part], columns[:n, None]).sum(axis=0)
-        codes = _mix(levels[self.levels[:, part]], columns[n:, None]).sum(axis=0)
-        return _mix(reals + codes, self.weights[part])
+        reals = _mix(self.ranks[:, block], columns[:n, None]).sum(axis=0)
+        codes = _mix(levels[self.levels[:, block]], columns[n:, None]).sum(axis=0)
+        return _mix(reals + codes, self.weights[block])
 
     def _sums(self, colours_of: Callable[[slice], Colours], levels: Colours) -> _Colouring:
-        """Sums over the rows of every column, level and class of the mixed colours of rows."""
+        """Sums of the hashed row colours for each column, level and class."""
         of_columns = np.zeros(len(self.ranks) + len(self.levels), np.uint64)
         of_levels = np.zeros(self.n_levels, np.uint64)
         of_classes = np.zeros(self.n_classes + 1, np.uint64)
-        for part in self._blocks():
-            rows, codes = colours_of(part), self.levels[:, part]
-            reals = _mix(self.ranks[:, part], rows).sum(axis=1)
+        for block in self._blocks():
+            rows = colours_of(block)
+            codes = self.levels[:, block]
+            reals = _mix(self.ranks[:, block], rows).sum(axis=1)
             of_columns += np.append(reals, _mix(levels[codes], rows).sum(axis=1))
             mixed = _mix(rows)
             for column in codes:  # add.at of NumPy 2.5 does not broadcast
                 np.add.at(of_levels, column, mixed)
-            np.add.at(of_classes, self.labels[part], mixed)
+            np.add.at(of_classes, self.labels[block], mixed)
         return _Colouring(of_columns, of_levels, of_classes[1:])
 
     def _blocks(self) -> Iterator[slice]:
@@ -311,13 +314,13 @@ class _Cells:
         return in_blocks(self.labels.size, n_columns, cached=True)
 
 
-def _places(part: slice) -> Colours:
-    """A colour for every row."""
-    return _mix(np.arange(part.start, part.stop, dtype=np.uint64))
+def _row_colours(block: slice) -> Colours:
+    """Distinct colour for each row of a block."""
+    return _mix(np.arange(block.start, block.stop, dtype=np.uint64))
 
 
 def _parted(colours: Colours, contents: Colours) -> Colours | None:
-    """Recolour the first item whose contents differ from its colour's; None if there is none."""
+    """Recolour the first item whose contents differ from its group's; None if all agree."""
     _, first, group = np.unique(colours, return_index=True, return_inverse=True)
     odd = np.flatnonzero(contents != contents[first[group]])
     if not odd.size:
@@ -346,12 +349,12 @@ def _ranks(values: Float[np.ndarray, " row"]) -> UInt32[np.ndarray, " row"]:
 
 
 def _mix(
-    values: UInt[np.ndarray, "*shape"], others: UInt[np.ndarray, "*_"] | None = None
+    values: UInt[np.ndarray, "*shape"], keys: UInt[np.ndarray, "*_"] | None = None
 ) -> UInt64[np.ndarray, "*_shape"]:
-    """Scatter 64 bits of one number, or of two, as in SplitMix64."""
+    """64-bit hash of numbers, or of pairs of numbers and keys, as in SplitMix64."""
     mixed = values.astype(np.uint64) + _GOLDEN
-    if others is not None:
-        mixed = mixed * _GOLDEN ^ others
+    if keys is not None:
+        mixed = mixed * _GOLDEN ^ keys
     for shift, factor in _ROUNDS:
         mixed = (mixed ^ (mixed >> shift)) * factor
     return mixed ^ (mixed >> _LAST)
@@ -361,7 +364,7 @@ def _mix(
 
 
 _ROUNDING_OF_SPREAD = 8 * np.finfo(np.float64).eps
-"""Largest spread, relative to the largest cell, that rounding alone can make."""
+"""Maximum spread, relative to the largest cell, that rounding alone can cause."""
 _LEAST_COLUMN_SCALE = 1e-154  # Smallest scale whose square, a variance, is still a normal number.
 
 
@@ -390,7 +393,7 @@ def standardisation(
     >>> standardisation(np.array([[1.0, 5.0], [3.0, np.nan]]), np.ones(2))
     Standardisation(location=array([2., 5.]), scale=array([1., 1.]))
     """
-    pairs = [unit_of(column_moments(column, weights), place) for place, column in enumerate(real.T)]
+    pairs = [unit_of(column_moments(cells, weights), i) for i, cells in enumerate(real.T)]
     location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
     return Standardisation(location, scale)
 
@@ -400,7 +403,7 @@ def check_spreads(
     weights: Float[np.ndarray, " obs"],
     names: tuple[str, ...],
 ) -> None:
-    """ValueError if a column's spread, which is not zero, has a square that is no normal number."""
+    """ValueError if the square of a column's positive spread under- or overflows."""
     for name, column in zip(names, real.T, strict=True):
         scale = _scale_of(column_moments(column, weights))
         if not _LEAST_COLUMN_SCALE <= scale <= 1 / _LEAST_COLUMN_SCALE:
@@ -413,7 +416,7 @@ def check_spreads(
 
 @dataclass(frozen=True)
 class ColumnMoments:
-    """Weight, mean and spread of the observed cells of a column, and the largest of them."""
+    """Weight, mean, spread and largest absolute value of a column's observed cells."""
 
     mass: float
     mean: float
@@ -421,18 +424,18 @@ class ColumnMoments:
     largest: float
 
     def joined(self, other: ColumnMoments) -> ColumnMoments:
-        """Moments of the cells of both (Chan, Golub and LeVeque, 1983)."""
+        """Moments of the cells of two blocks (Chan, Golub and LeVeque, 1983)."""
         mass = self.mass + other.mass
         if not self.mass or not other.mass:
             return self if self.mass else other
         share, apart = other.mass / mass, other.mean - self.mean
-        parts = (
+        terms = (
             np.sqrt(1 - share) * self.spread,
             np.sqrt(share) * other.spread,
             np.sqrt(share * (1 - share)) * apart,
         )
         largest = max(self.largest, other.largest)
-        return ColumnMoments(mass, self.mean + share * apart, float(math.hypot(*parts)), largest)
+        return ColumnMoments(mass, self.mean + share * apart, float(math.hypot(*terms)), largest)
 
 
 def column_moments(
@@ -458,7 +461,7 @@ def column_moments(
 
 
 def unit_of(moments: ColumnMoments, position: int) -> tuple[float, float]:
-    """Location and scale of a column; ValueError, which names its position, if it is too wide."""
+    """Location and scale of a column; ValueError with its position if the spread is too large."""
     scale = _scale_of(moments)
     if scale > 1 / _LEAST_COLUMN_SCALE:
         raise ValueError(
@@ -485,16 +488,17 @@ def marginals(
     frequencies = []
     for column, n in zip(codes.T, n_levels, strict=True):
         present = column >= 0
+        # Jeffreys' prior: positive for a level without a row.
         counts = np.bincount(column[present], weights=weights[present], minlength=n) + 0.5
         frequencies.append(counts / counts.sum())
     return tuple(frequencies)
 
 
 def distinct(observations: Observations) -> tuple[Observations, Int[np.ndarray, " obs"]]:
-    """Distinct rows in a canonical order, and the place of each given row among them.
+    """Distinct rows in canonical order, and the index of each given row among them.
 
-    The weights of copies are added up, and so are the units that they stand for. The result depends
-    on the multiset of rows alone, and not on their order. -0.0 is 0.0, NaN is NaN.
+    The weights of copies are added up, and so are their numbers of subjects. The result depends on
+    the multiset of rows alone, and not on their order. -0.0 equals 0.0, and NaN equals NaN.
     Rows are sorted by label, codes and real cells, classes and columns taken in their own canonical
     order (``canonical_order``). Rows of weight zero are dropped, and their place is -1.
 
@@ -529,7 +533,7 @@ def distinct_rows(observations: Observations) -> Observations:
 def _sorted(
     used: Observations,
 ) -> tuple[Int[np.ndarray, " obs"], Bool[np.ndarray, " obs"]]:
-    """An order of rows in which copies are neighbours, and which of them are first of their kind.
+    """Order of rows with copies adjacent, and whether each sorted row differs from the previous.
 
     Weights are the last key, so that copies are added up in an order of their own.
     """
@@ -541,8 +545,9 @@ def _sorted(
 def _merged(
     used: Observations, order: Int[np.ndarray, " obs"], first: Bool[np.ndarray, " obs"]
 ) -> Observations:
-    """A copy of sorted rows, the copies of a row merged into one."""
-    totals, units = used.weights[order], used.units
+    """Sorted rows with copies merged, in new memory."""
+    totals = used.weights[order]
+    units = used.units
     if not first.all():
         starts = np.flatnonzero(first)
         totals = np.add.reduceat(totals, starts)
@@ -559,7 +564,7 @@ def _merged(
 
 
 def _reorder(rows: Observations, order: Int[np.ndarray, " obs"]) -> None:
-    """Put rows, which nobody else holds, in another order: in place, column by column."""
+    """Permute rows in place, column by column, to save memory."""
     jacobian = [rows.log_jacobian] if rows.log_jacobian.ndim else []
     units = [] if rows.units is None else [rows.units.numbers, rows.units.counts]
     indicators = [] if rows.missing is None else [*rows.missing.T]
@@ -594,23 +599,24 @@ def _reorder(rows: Observations, order: Int[np.ndarray, " obs"]) -> None:
 
 
 BOUNDS: Final = (1e9, 0.05)
-"""Bounds of the expected number of other people with the cells of a row. All rows are judged; where
-they are no copies, those of many cells, which may stand beside rows of few."""
+"""Bounds of the expected number of other people with the cells of a row. All rows are judged
+together, and, if they are no copies, the rows with many cells, whose equality is less likely."""
 MOST_DIGITS: Final = 1e15
+"""Magnitude beyond which a double has no decimals, so that the step of a grid is unknown."""
 STEPS: Final = 5
-"""Cells on either side that say how many rows chance puts at a cell."""
+"""Grid cells on either side from which the expected number of rows at a cell is estimated."""
 FINE: Final = 1e-3
-"""Share of the grid of a column that its values take up, below which nobody has the cell of another
-by chance."""
+"""Occupied share of a column's grid below which equal cells of different people are not chance."""
 FACTOR, FAR_FACTOR = 1.5, 5.0
-"""Times as many equal pairs as expected that are still chance, of copies and of what may be none.
-Columns that depend on each other make more: on 40 real tables of different people 1.4 times."""
+"""Ratios of observed to expected equal pairs that chance explains, for copies and for near copies.
+Dependent columns raise the ratio: on 40 real tables of different people it was up to 1.4."""
 LEVEL: Final = 0.005
-"""Probability of so many equal pairs by chance, below which they are copies."""
+"""Significance level at which equal pairs are more than chance."""
 ATOMS: Final = 10
-"""Values of a column alone that many people may have, such as 0 and limits of detection."""
+"""Maximum number of repeated values of a single column, such as 0 and limits of detection, that
+are no sign of copies."""
 LEFT_OUT: Final = 3
-"""Columns that are left out in turn to find rows that are nearly copies."""
+"""Number of columns that are left out in turn in the search for near copies."""
 
 
 def with_units(
@@ -619,7 +625,7 @@ def with_units(
     *,
     relative: bool = True,
 ) -> tuple[Observations, int]:
-    """Rows with their units, and how many rows are copies of an earlier one.
+    """Rows with their subjects, and the number of rows that duplicate an earlier row.
 
     ``relative`` weights are those over the median weight of a labelled row, whose copies are added
     up: rows of weight 2 are as many rows of weight 1.
@@ -638,16 +644,16 @@ def with_units(
 
 
 def usual_weight(copies: Int[np.ndarray, " obs"], rows: Observations) -> float:
-    """Median weight of the labelled rows, whose copies are added up."""
+    """Median weight of the distinct labelled rows, after adding up copies."""
     labelled = np.flatnonzero(rows.labels >= 0)
-    _, place = np.unique(copies[labelled], return_inverse=True)
-    weights = np.bincount(place, rows.weights[labelled])
+    _, group = np.unique(copies[labelled], return_inverse=True)
+    weights = np.bincount(group, rows.weights[labelled])
     # One of the weights, so that whole ones stay whole where the usual row weighs one.
     return float(np.quantile(weights, 0.5, method="lower"))
 
 
 def copies_of(rows: Observations) -> Int[np.ndarray, " obs"]:
-    """Position of the first of the copies of every row, whatever their labels.
+    """Index of the first copy of each row, whatever the labels.
 
     It is the row's own where it has no copy, or is equal to others by chance.
 
@@ -655,27 +661,28 @@ def copies_of(rows: Observations) -> Int[np.ndarray, " obs"]:
     >>> copies_of(Observations(cells, np.zeros((4, 0), int), np.array([0, 1, 1, -1]), np.ones(4)))
     array([0, 1, 0, 3])
     """
-    cells, numbers = replace(rows, labels=np.zeros_like(rows.labels)), np.arange(rows.n_obs)
+    cells = replace(rows, labels=np.zeros_like(rows.labels))
+    numbers = np.arange(rows.n_obs)
     keys = sort_keys(cells)
     if len(keys) == 1:  # a table of empty columns
         return numbers
     order = sorted_by(keys)
     first = differ(keys, order)
-    place = np.empty(rows.n_obs, dtype=np.intp)
-    place[order] = np.cumsum(first) - 1
-    several = np.bincount(place) > 1
+    group = np.empty(rows.n_obs, dtype=np.intp)
+    group[order] = np.cumsum(first) - 1
+    several = np.bincount(group) > 1
     if not several.any():
         return numbers
     if several.size == 1:  # columns without a second value tell nobody apart
         return numbers
     copies = _Columns.of(rows).copies(FACTOR)[order[first]]
     leader = np.full(several.size, rows.n_obs)
-    np.minimum.at(leader, place, numbers)
-    return np.where(copies[place], leader[place], numbers)
+    np.minimum.at(leader, group, numbers)
+    return np.where(copies[group], leader[group], numbers)
 
 
 def near_copies(rows: Observations) -> tuple[int, int]:
-    """How many rows differ from an earlier one in one column alone, beyond chance; its position.
+    """Number of rows that equal an earlier row but for one column, beyond chance; its position.
 
     Categorical columns come first. Rows of one unit are not counted. The column is the one without
     which most rows are copies.
@@ -697,23 +704,23 @@ def near_copies(rows: Observations) -> tuple[int, int]:
     for j in np.argsort(near, kind="stable")[::-1][:LEFT_OUT]:
         if not near[j]:
             break
-        others = columns.without(int(j))
-        copies = others.copies(FAR_FACTOR)
-        group = np.unique(others.of_rows, return_inverse=True)[1]
+        rest = columns.without(int(j))
+        copies = rest.copies(FAR_FACTOR)
+        group = np.unique(rest.of_rows, return_inverse=True)[1]
         numbers = np.arange(rows.n_obs) if rows.units is None else rows.units.numbers
         units = np.unique(np.column_stack([group, numbers])[copies], axis=0)[:, 0]
         repeated = units.size - np.unique(units).size
-        # Of a single other column a few values that many people have are no sign of copies.
-        if sum(one.stands_for for one in others.columns) == 1 and np.unique(units).size <= ATOMS:
+        # A few repeated values of a single remaining column are no sign of copies.
+        if sum(other.stands_for for other in rest.columns) == 1 and np.unique(units).size <= ATOMS:
             continue
-        found = max(found, (repeated, columns.columns[j].position), key=lambda one: one[0])
+        found = max(found, (repeated, columns.columns[j].position), key=lambda pair: pair[0])
     return found
 
 
 def units_of(
     copies: Int[np.ndarray, " obs"], groups: Shaped[np.ndarray, " obs"] | None = None
 ) -> Units | None:
-    """Units of the rows of a table: copies of a row (:func:`copies_of`), and rows of one group.
+    """Subjects of rows: copies of a row (:func:`copies_of`), and rows of one group.
 
     None where every row is alone. A row without a group (None or NaN) is no part of any.
 
@@ -725,7 +732,8 @@ def units_of(
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
-        rows, codes = np.arange(copies.size), copies.size + _group_codes(groups)
+        rows = np.arange(copies.size)
+        codes = copies.size + _group_codes(groups)
         pairs = np.tile(rows, 2), np.append(copies, codes)
         size = int(codes.max()) + 1
         links = coo_array((np.ones(pairs[0].size), pairs), shape=(size, size))
@@ -735,7 +743,7 @@ def units_of(
 
 
 def _group_codes(groups: Shaped[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
-    """A number for every group, and one of its own for a row without a group."""
+    """Code of each row's group; a row without a group gets a code of its own."""
     import pandas as pd
 
     codes = pd.factorize(np.asarray(groups, dtype=object))[0]
@@ -746,29 +754,29 @@ def _group_codes(groups: Shaped[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column, in whose words several may part the rows."""
+    """A column as a partition of the rows; several columns can make the same partition."""
 
     position: int
     code: Int[np.ndarray, " obs"]
     grid: float
-    """Share of its grid that its values take up."""
+    """Occupied share of the column's grid."""
     known: Bool[np.ndarray, " obs"]
-    """Whether a row has a cell there."""
+    """Whether the cell is observed."""
     near: Float[np.ndarray, " obs"]
-    """Expected number of other rows with the cell of a row, by those with neighbouring cells."""
+    """Expected number of other rows with the same cell, estimated from neighbouring cells."""
     stands_for: int = 1
-    """Number of columns that part the rows as it does."""
+    """Number of columns with the same partition of the rows."""
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """Columns of a table that part its rows differently."""
+    """Columns with distinct partitions of the rows."""
 
     columns: tuple[_Column, ...]
 
     @classmethod
     def of(cls, rows: Observations) -> _Columns:
-        """The columns of rows, categorical ones first.
+        """Columns with distinct partitions, categorical columns first.
 
         A column that is another one in other words tells nothing more.
         """
@@ -778,45 +786,47 @@ class _Columns:
             code = np.argsort(np.argsort(first))[code]  # numbered as they come
             known = ~np.isnan(column) if column.dtype.kind == "f" else column >= 0
             grid, near = _on_grid(column)
-            one, key = _Column(position, code, grid, known, near), code.tobytes()
+            entry = _Column(position, code, grid, known, near)
+            key = code.tobytes()
             if key in by_codes:
                 same = by_codes[key]
-                grid, known = min(one.grid, same.grid), known | same.known
+                grid, known = min(entry.grid, same.grid), known | same.known
                 stands_for = same.stands_for + 1
-                one = replace(same, grid=grid, known=known, stands_for=stands_for)
-            by_codes[key] = one
+                entry = replace(same, grid=grid, known=known, stands_for=stands_for)
+            by_codes[key] = entry
         return cls(tuple(by_codes.values()))
 
-    def without(self, place: int) -> _Columns:
-        """The other columns."""
-        return _Columns((*self.columns[:place], *self.columns[place + 1 :]))
+    def without(self, index: int) -> _Columns:
+        """All columns except the one at an index."""
+        return _Columns((*self.columns[:index], *self.columns[index + 1 :]))
 
     @cached_property
     def words(self) -> list[Colours]:
-        """A random word for every cell; without a column rows differ by its word."""
-        draw, codes = np.random.default_rng(0).integers, [one.code for one in self.columns]
+        """Random 64-bit number for each level of each column, by row."""
+        draw = np.random.default_rng(0).integers
+        codes = [column.code for column in self.columns]
         return [draw(2**63, size=code.max() + 1, dtype=np.uint64)[code] for code in codes]
 
     @cached_property
     def of_rows(self) -> Colours:
-        """A sum of words for every row."""
+        """Hash of each row: the sum of its columns' random numbers."""
         return np.sum(self.words, axis=0, dtype=np.uint64)
 
     @cached_property
     def equal(self) -> Int[np.ndarray, " obs"]:
-        """Rows with the cells of every row."""
+        """Number of rows with the same cells as each row."""
         return _occurrences(self.of_rows)
 
-    def differing_in(self, place: int) -> Int[np.ndarray, " obs"]:
-        """Rows that differ from every row in one column alone."""
-        return _occurrences(self.of_rows - self.words[place]) - self.equal
+    def differing_in(self, index: int) -> Int[np.ndarray, " obs"]:
+        """Number of rows that differ from each row in this column alone."""
+        return _occurrences(self.of_rows - self.words[index]) - self.equal
 
     def copies(self, factor: float) -> Bool[np.ndarray, " obs"]:
-        """Whether a row equals another one, where equal pairs are beyond a multiple of chance."""
+        """Whether each row is a copy: equal to another, where equal pairs exceed chance."""
         from scipy.special import pdtrc  # a bad table is refused before it is imported
 
         expected = self._expected()
-        fine = np.any([one.known & (one.grid < FINE) for one in self.columns], axis=0)
+        fine = np.any([column.known & (column.grid < FINE) for column in self.columns], axis=0)
         rows = [*(expected <= bound for bound in BOUNDS), fine & (expected == 0)]
         for judged in rows:
             pairs, by_chance = (self.equal[judged] - 1).sum() / 2, expected[judged].sum() / 2
@@ -825,35 +835,36 @@ class _Columns:
         return np.zeros(self.equal.size, bool)
 
     def _expected(self) -> Float[np.ndarray, " obs"]:
-        """Expected number of other people with the cells of every row."""
-        n_rows, single = self.equal.size, len(self.columns) == 1
+        """Expected number lambda of other people with the cells of each row."""
+        n_rows = self.equal.size
+        single = len(self.columns) == 1
         first = np.unique(self.of_rows, return_index=True)[1]
         expected = np.zeros(n_rows)
-        for place, column in enumerate(self.columns):
-            # A full grid says nothing beside other columns: ids that are levels fill theirs, too.
+        for index, column in enumerate(self.columns):
+            # A full grid is no evidence where there are other columns: ids as levels fill theirs.
             of_grid = column.grid if column.grid < 1 or single else 0.0
             repeats = max(float(np.mean(_occurrences(column.code[first]) > 1)), of_grid)
             having = _occurrences(column.code)
-            # A cell that no different row has may be that of copies alone.
-            others = np.where(having > self.equal, having - 1, 0) / n_rows
+            # A cell that no different row has may belong to copies alone.
+            frequency = np.where(having > self.equal, having - 1, 0) / n_rows
             alike = np.maximum.reduce(
-                [others, column.near / n_rows, repeats / first.size + 0 * others]
+                [frequency, column.near / n_rows, repeats / first.size + 0 * frequency]
             )
             odds = alike / np.maximum(1 - alike, 1 / n_rows)
-            np.maximum(expected, self.differing_in(place) * odds, out=expected)
-        # Of a row without a cell nothing is known.
+            np.maximum(expected, self.differing_in(index) * odds, out=expected)
+        # A row without a cell equals others by lack of data.
         known = np.any([column.known for column in self.columns], axis=0)
         return np.where(known, expected, np.inf)
 
 
 def _occurrences(values: Shaped[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:
-    """How often every value occurs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray(counts[place])
+    """Number of occurrences of each value."""
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray(counts[inverse])
 
 
 def _on_grid(column: np.ndarray) -> tuple[float, Float[np.ndarray, " obs"]]:
-    """Share of its grid that the values of a column take up, and rows expected at each cell.
+    """Occupied share of a column's grid, and the expected number of rows at each cell.
 
     The step of the grid is the last decimal that a value has. Rows at a cell are expected to be as
     many as at each of the ``STEPS`` cells on either side. Levels take up all of theirs.
@@ -869,8 +880,8 @@ def _on_grid(column: np.ndarray) -> tuple[float, Float[np.ndarray, " obs"]]:
         steps = values / step
         if np.abs(steps - np.round(steps)).max() <= 1e-6:
             ends = np.array([-STEPS - 0.5, -0.5, 0.5, STEPS + 0.5])[:, None] * step + column
-            places = np.searchsorted(ordered, ends)
-            near = (places[1] - places[0] + places[3] - places[2]) / (2 * STEPS)
+            positions = np.searchsorted(ordered, ends)
+            near = (positions[1] - positions[0] + positions[3] - positions[2]) / (2 * STEPS)
             share = float(values.size / ((values[-1] - values[0]) / step + 1))
             return share, np.where(np.isnan(column), 0.0, near)
     return 0.0, near

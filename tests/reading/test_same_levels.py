@@ -72,7 +72,7 @@ def test_codes_of_one_number_are_named(texts: list[str], apart: list[str]) -> No
 
 
 @pytest.mark.parametrize(
-    ("levels", "cell", "place"),
+    ("levels", "cell", "position"),
     [
         ((0, 1, 2), "1", 1),
         ((0, 1, 2), "1.0", 1),
@@ -104,9 +104,9 @@ def test_codes_of_one_number_are_named(texts: list[str], apart: list[str]) -> No
     ],
 )
 def test_cells_beside_the_levels_of_a_model(
-    levels: tuple[object, ...], cell: object, place: int | None
+    levels: tuple[object, ...], cell: object, position: int | None
 ) -> None:
-    assert KnownLevels(levels).place(cell) == place
+    assert KnownLevels(levels).position(cell) == position
 
 
 def written(folder: Path, **columns: list[str]) -> Path:

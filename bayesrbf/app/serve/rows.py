@@ -182,7 +182,7 @@ def _levels(served: ServedModel) -> dict[str, KnownLevels]:
 
 def _problem(cell: Any, levels: KnownLevels | None) -> str:
     """Why a cell of JSON is neither number nor text nor a level; empty where it is."""
-    is_level = type(cell) is bool and levels is not None and levels.place(cell) is not None
+    is_level = type(cell) is bool and levels is not None and levels.position(cell) is not None
     if type(cell) in _NO_CELLS and not is_level:
         return f"a cell must be a number, text or null; received {_NO_CELLS[type(cell)]}."
     if type(cell) is int and abs(cell) > MOST_NUMBER:

@@ -143,7 +143,7 @@ def to_logits(
 
 def weight_slices(designs: Designs) -> tuple[slice, ...]:
     """Slice of the weights of each component in the concatenated vector."""
-    return tuple(coordinates.places([design.shape[1] for design in designs]))
+    return tuple(coordinates.consecutive_slices([design.shape[1] for design in designs]))
 
 
 def weight_gradient(
