@@ -520,6 +520,13 @@ class HeldOut:
         before, after = (np.bincount(self.labels, some) for some in (self.weights, weights))
         return weights * (before / np.where(after > 0, after, 1.0))[self.labels]
 
+    @property
+    def subjects(self) -> Float[np.ndarray, " obs"]:
+        """Number of independent subjects behind each row: 1/n for each of the n rows of one."""
+        if self.units is None:
+            return np.ones(self.labels.size)
+        return np.where(self.units.split, self.units.counts, 1.0)
+
     def without(self, places: Sequence[int]) -> HeldOut:
         """Predictions without some of several members, whose number is the second axis."""
         return self.mapped(lambda values: np.delete(values, places, axis=2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
 
@@ -14,7 +14,7 @@ from scipy.stats.qmc import Halton
 from bayesrbf.base import names
 from bayesrbf.base.arrays import keeping, log_softmax
 from bayesrbf.base.missing_fraction import powers, recalibrated
-from bayesrbf.base.records import MOST_LOG, Requirements, scales, stored, within
+from bayesrbf.base.records import ANY_NUMBER, MOST_LOG, Requirements, scales, stored, within
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.calibration import tempered
 from bayesrbf.fit.chain import Draws, Seen, Stage, State, Step
@@ -39,7 +39,7 @@ class Calibration(Stage):
     """Exponents b of the class shares at the knots."""
     log_shares: Float[np.ndarray, " label"] | None = None
     """Log class shares of training."""
-    offsets: Float[np.ndarray, " label"] | None = None
+    offsets: Float[np.ndarray, " label"] | None = field(default=None, metadata=ANY_NUMBER)
     """Shift of the log joint of a class that no row held out has, which stays as the model has it;
     NaN for the others. None: every class has such rows."""
 

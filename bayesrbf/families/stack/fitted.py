@@ -165,8 +165,11 @@ class FittedStack(FittedModel):
         self, log_q: Float[np.ndarray, "row label"], missing_fraction: Float[np.ndarray, " row"]
     ) -> Float[np.ndarray, "row label"]:
         """Class log probabilities after the matrix scaling, from those of the pool before it."""
-        scaling = self.matrix_scaling
-        return log_q if scaling is None else scaling.scaled(log_q, missing_fraction)
+        if self.matrix_scaling is None:
+            return log_q
+        if self.held.missing_fractions is None:  # nothing is known by the missing fraction
+            missing_fraction = np.zeros_like(missing_fraction)
+        return self.matrix_scaling.scaled(log_q, missing_fraction)
 
     def chain_source(
         self,
@@ -231,9 +234,8 @@ class FittedStack(FittedModel):
     def pool_error(self, n_draws: int, seed: int, rows: Observations) -> PoolError:
         """The error of the pool, given the labels of the rows held out and the training rows."""
         held = self.held
-        values, missing_fraction, weights = held.values, self.held.missing_fraction, held.weights
-        if held.units is not None:  # rows of one unit say the same
-            weights = weights * np.where(held.units.split, held.units.counts, 1.0)
+        values, missing_fraction = held.values, held.missing_fraction
+        weights = held.weights * held.subjects
         if held.masked is not None and held.missing_fractions is not None:
             values = np.concatenate([values, held.masked.reshape(-1, *values.shape[1:])])
             missing_fraction = np.concatenate(

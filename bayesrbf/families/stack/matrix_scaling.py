@@ -18,6 +18,7 @@ every effective parameter: with their gain G and k effective parameters, W and b
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -25,7 +26,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 
 from bayesrbf.base.arrays import keeping, log_softmax, on_one_blas_thread, one_hot
-from bayesrbf.base.records import MOST_LOG, Requirements, stored, within
+from bayesrbf.base.records import ANY_NUMBER, MOST_LOG, Requirements, stored, within
 
 if TYPE_CHECKING:
     from bayesrbf.fit.held_out import HeldOut
@@ -36,6 +37,9 @@ EXPONENT: Final = 8
 """How fast the matrix leaves as cells go missing. It is fitted to rows as they came, and with a
 quarter of the cells masked held-out rows of 16 tables lost by it with the exponents 1 and 2."""
 
+MIN_NEAR_COMPLETE: Final = 0.5
+"""Mean of the factor over the rows of a class, at least: complete rows must show all classes."""
+
 
 @stored
 class MatrixScaling:
@@ -43,7 +47,7 @@ class MatrixScaling:
 
     matrix: Float[np.ndarray, "label label"]
     """Rows and columns of a class that was never held out are 0."""
-    offsets: Float[np.ndarray, " label"]
+    offsets: Float[np.ndarray, " label"] = field(metadata=ANY_NUMBER)
     """Offsets in nats; NaN of a class that was never held out, which keeps its probability."""
 
     def scaled(
@@ -71,16 +75,21 @@ def fit_matrix_scaling(
 ) -> MatrixScaling | None:
     """Fit matrix and offsets to the labels of held-out rows.
 
-    None of fewer than three classes, and where the gain may be luck.
+    None of fewer than three classes, where a class has few rows that are nearly complete, and where
+    the gain may be luck.
     """
     judged, labels = np.unique(held.labels, return_inverse=True)
     n_classes, k = log_q.shape[1], judged.size
-    if k < 3:
+    # How many cells are missing may tell of the class, and rows of one subject say the same.
+    weights = held.among_judged().ignorable_weights * held.subjects
+    factor = (1 - held.missing_fraction) ** EXPONENT
+    near_complete = np.bincount(labels, weights * factor) / np.bincount(labels, weights)
+    if k < 3 or near_complete.min() < MIN_NEAR_COMPLETE:
         return None
     z = log_softmax(log_q[:, judged], axis=1)
     x = np.column_stack([np.maximum(z, LEAST_LOG), np.ones(labels.size)])
-    x *= (1 - held.missing_fraction[:, None]) ** EXPONENT
-    target, weights = one_hot(labels[:, None], (k,)), held.weights[:, None]
+    x *= factor[:, None]
+    target, weights = one_hot(labels[:, None], (k,)), weights[:, None]
     precision = np.where(np.eye(k, k + 1) == 1, k, k * (k - 1.0))
     precision[:, k] = k
 

@@ -19,7 +19,7 @@ with k of J cells missing: f is how familiar the pattern is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -30,7 +30,7 @@ from scipy.special import betaln, expit, logsumexp
 from bayesrbf import table
 from bayesrbf.base.arrays import log_scores, log_softmax, mean_and_error, one_hot
 from bayesrbf.base.priors import POOL_PRIOR, MixturePrior
-from bayesrbf.base.records import MOST_LOG, Requirements, stored, within
+from bayesrbf.base.records import ANY_NUMBER, MOST_LOG, Requirements, stored, within
 from bayesrbf.base.rows import MixtureSpecification, Observations
 from bayesrbf.mixture.fitted import FittedMixture, Solver, component_class, fit_mixture_rows
 from bayesrbf.table.columns import Columns
@@ -179,7 +179,7 @@ class Missingness:
     patterns: MissingPatterns
     temperature: float
     """Exponent of the pool: at most 1, for members may have seen a part of the evidence."""
-    offsets: Float[np.ndarray, " label"]
+    offsets: Float[np.ndarray, " label"] = field(metadata=ANY_NUMBER)
     """Offsets of the classes in nats; NaN of a class that was never held out."""
     exponent: float
     """Exponent of the evidence; 0 where held-out rows lose by it."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from bayesrbf import StackedClassifier
+from bayesrbf import StackedClassifier, load
+from bayesrbf.base.rows import Units
 from bayesrbf.families.stack.matrix_scaling import (
     MatrixScaling,
     effective_parameters,
@@ -74,7 +77,7 @@ def test_two_classes_have_none_and_order_of_classes_changes_nothing() -> None:
     turned = fitted(log_q[:, order], np.argsort(order)[labels])
     none = np.zeros(len(log_q))
     expected = fitted(log_q, labels).scaled(log_q, none)[:, order]
-    np.testing.assert_allclose(turned.scaled(log_q[:, order], none), expected, atol=2e-4)
+    np.testing.assert_allclose(turned.scaled(log_q[:, order], none), expected, atol=1e-6)
 
 
 def test_a_class_never_held_out_and_an_empty_row_keep_their_probabilities() -> None:
@@ -133,3 +136,58 @@ def test_a_stack_reports_what_its_matrix_makes_of_the_pool() -> None:
     answer = model.refine().uncertainty(new)
     inside = (answer["lower"] <= answer["probability"]) & (answer["probability"] <= answer["upper"])
     assert inside.all()
+
+
+def log_loss_of_complete_rows(model: StackedClassifier, X: np.ndarray, y: np.ndarray) -> float:
+    p = model.predict_proba(X)
+    return float(-np.log(p[np.arange(len(y)), y]).mean())
+
+
+@pytest.mark.parametrize("by_class", [(0.02, 0.1, 0.2), (0.1, 0.5, 0.9)])
+def test_cells_that_are_missing_by_class_move_no_probability_of_complete_rows(
+    by_class: tuple[float, ...],
+) -> None:
+    """The pool ignores why cells are missing, and so does its matrix."""
+    rng = np.random.default_rng(0)
+
+    def rows(n: int) -> tuple[np.ndarray, np.ndarray]:
+        y = rng.integers(0, 3, n)
+        return np.column_stack([rng.normal(size=(n, 2)) + y[:, None], rng.normal(size=(n, 2))]), y
+
+    X, y = rows(400)
+    X[:, 2:][rng.random((400, 2)) < np.array(by_class)[y, None]] = np.nan
+    members = ["laplace_evidence", "forest"]
+    model = StackedClassifier(members, cv=3, missingness="ignorable", random_state=0).fit(X, y)
+    new, labels = rows(600)
+    loss = log_loss_of_complete_rows(model, new, labels)
+    plain = replace(model.model_, matrix_scaling=None)
+    model.fitted_ = replace(model.fitted_, model=plain)
+    assert loss < log_loss_of_complete_rows(model, new, labels) + 0.01
+
+
+def test_rows_of_one_subject_are_no_more_evidence_than_one_row() -> None:
+    log_q, _, labels = labelled(80, CONFUSION)
+    one = fit_matrix_scaling(log_q, held(log_q, labels))
+    assert one is not None
+    ten = replace(
+        held(np.repeat(log_q, 10, axis=0), np.repeat(labels, 10)),
+        units=Units.of(np.repeat(np.arange(80), 10)),
+    )
+    several = fit_matrix_scaling(np.repeat(log_q, 10, axis=0), ten)
+    assert several is not None
+    np.testing.assert_allclose(several.matrix, one.matrix, atol=1e-6)
+
+
+def test_a_stack_with_a_singleton_class_is_saved(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    y = np.append(rng.integers(0, 3, 240), 3)
+    X = rng.normal(size=(241, 3)) + np.array([[2.0, 0, 0], [0, 1, 0], [0, 0.4, 0], [0, 0, 9]])[y]
+    model = StackedClassifier(["laplace_evidence"], cv=3, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class of one row
+        model.fit(X, y)
+    scaling = MatrixScaling(np.diag([0.1, 0.2, -0.1, 0.0]), np.array([0.1, -0.2, 0.3, np.nan]))
+    model.fitted_ = replace(model.fitted_, model=replace(model.model_, matrix_scaling=scaling))
+    model.save(tmp_path / "model.safetensors")
+    again = load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
