@@ -388,16 +388,22 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
         )
     rows, chain = new_rows(fit, X), fit.doubted
     summary = chain.summary(rows.cells, prob)
-    parts = {name: chain.only(name).summary(rows.cells, prob, summary.mean) for name in chain.parts}
+    components = {
+        name: chain.only(name).summary(rows.cells, prob, summary.mean) for name in chain.components
+    }
+    ends = {
+        end: np.stack([getattr(component, end) for component in components.values()])
+        for end in ("lower", "upper")
+    }
     by_class = (names.OBS, names.LABEL)
     variables = {
         names.PROBABILITY: (by_class, summary.mean),
         "lower": (by_class, summary.lower),
         "upper": (by_class, summary.upper),
-        "part_lower": ((names.PART, *by_class), np.stack([one.lower for one in parts.values()])),
-        "part_upper": ((names.PART, *by_class), np.stack([one.upper for one in parts.values()])),
+        "part_lower": ((names.PART, *by_class), ends["lower"]),
+        "part_upper": ((names.PART, *by_class), ends["upper"]),
         "labels_near": (by_class, chain.labels_near(rows.cells)),
         "extrapolation": ((names.OBS,), fit.extrapolation.unknown(rows.cells)),
     }
-    coords = {names.PART: list(parts), names.OBS: rows.names, names.LABEL: fit.classes}
+    coords = {names.PART: list(components), names.OBS: rows.names, names.LABEL: fit.classes}
     return RowAnswers(variables, coords, {"prob": prob})

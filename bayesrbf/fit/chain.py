@@ -47,9 +47,9 @@ class State:
     log_p: Float[np.ndarray, "draw obs label"]
     """Log probabilities; as the model says them, up to a constant a row."""
     log_density: Float[np.ndarray, "draw obs"] | None = None
-    """Log density of the observed cells; None at the point, where nobody asks for it."""
+    """Log density of the observed cells; None at the point, where it is not used."""
     log_weights: Float[np.ndarray, "draw obs"] | None = None
-    """Logs of what draws weigh at a row; None: all weigh alike."""
+    """Log weights of the draws at a row; None: equal weights."""
     median_correction: Float[np.ndarray, "obs label"] | None = None
     """Ratio of log odds: median of the draws over reported probability; None: 1."""
     labels_near: Float[np.ndarray, "obs label"] | None = None
@@ -62,43 +62,44 @@ class Seen(Protocol):
 
     @property
     def rows(self) -> Observations:
-        """The rows."""
+        """Rows of the table, encoded."""
 
     @property
     def missing_fraction(self) -> Float[np.ndarray, " obs"]:
         """Missing fraction of every row."""
 
     def state(self, draws: Draws | None) -> State:
-        """What the model says under some draws; None: at its fitted point."""
+        """Class log probabilities under some draws; None: at the fitted point."""
 
 
 Step = Callable[[State, State, Draws | None], State]
-"""Moves a state under some draws, beside that of the point; draws are None for the point itself."""
+"""Next state from the state under some draws and the state at the point; draws are None for the
+point itself."""
 
 
 class Stage(ABC):
-    """One stage on the way of a probability."""
+    """One stage in the chain of a class probability."""
 
     name: str = ""
-    """Name of the doubt that it adds; empty where it adds none."""
+    """Name of the uncertainty that the stage adds; empty where it adds none."""
 
     @abstractmethod
     def on(self, seen: Seen) -> Step:
         """Prepare some rows."""
 
     @property
-    def parts(self) -> dict[str, Stage]:
-        """The stage with one part of its doubt each, by name."""
+    def components(self) -> dict[str, Stage]:
+        """Stages with one component of its uncertainty each, by name."""
         return {self.name: self} if self.name else {}
 
     def at_prior_power(self, power: float) -> Stage:
-        """The stage with the prior of its doubt raised to a power, where it has one."""
+        """The stage with its prior raised to a power, where it has one."""
         return self
 
 
 @dataclass(frozen=True)
 class AtCentre(Stage):
-    """A stage without its own doubt."""
+    """A stage at its centre, without its uncertainty."""
 
     stage: Stage
 
@@ -113,7 +114,7 @@ class AtCentre(Stage):
 
 @dataclass(frozen=True)
 class Source:
-    """A fitted model with its draws, as the chain asks it."""
+    """A fitted model with its draws, as the source of a chain."""
 
     shape: tuple[int, int]
     """Chains and draws of each."""
@@ -149,7 +150,7 @@ class SeenByModel:
         return self.source.predictor(self.rows)
 
     def state(self, draws: Draws | None) -> State:
-        """What the model says."""
+        """Class log probabilities and log density under some draws; None: at the fitted point."""
         if draws is None:
             return State(self.source.point(self.rows)[None])
         theta = self.source.theta()
@@ -160,7 +161,7 @@ class SeenByModel:
 
 @runtime_checkable
 class AnySource(Protocol):
-    """What the chain starts from."""
+    """Source of the chain: a fitted model, or predictions of held-out rows."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -174,7 +175,7 @@ class AnySource(Protocol):
 
 
 BLOCK = 2**13
-"""Rows that go their way together: members of a stack hold hundreds of numbers of each."""
+"""Rows in a block: members of a stack hold hundreds of numbers of every row."""
 _COPIES = 5
 """Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""
 
@@ -215,20 +216,21 @@ class Chain:
         """Number of draws of all chains together."""
         return self.numbers.size
 
-    # ---- parts of the doubt
+    # ---- components of the uncertainty
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        """Names of the parts of the doubt beside that of the model's own draws."""
-        named = [name for stage in (*self.stages, *self.use) for name in stage.parts]
+    def components(self) -> tuple[str, ...]:
+        """Names of the components of the uncertainty that stages and label noise add."""
+        named = [name for stage in (*self.stages, *self.use) for name in stage.components]
         return (*named, *([] if self.label_noise is None else [names.LABEL_NOISE]))
 
     def only(self, name: str) -> Chain:
-        """The chain in which one part of the doubt alone is left."""
+        """The chain with a single component of the uncertainty."""
 
         def left(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
             return tuple(
-                stage.parts.get(name, AtCentre(stage)) if stage.parts else stage for stage in stages
+                stage.components.get(name, AtCentre(stage)) if stage.components else stage
+                for stage in stages
             )
 
         return replace(
@@ -246,7 +248,7 @@ class Chain:
         places = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(int)
         return replace(self, numbers=self.numbers.reshape(1, -1)[:, places])
 
-    # ---- the way
+    # ---- predictions
 
     def on(self, rows: Observations) -> Walk:
         """Prepare some rows."""
@@ -261,7 +263,7 @@ class Chain:
         """Class log probabilities at the fitted point."""
         return self.on(rows).point.log_p[0]
 
-    # ---- what is asked of all draws
+    # ---- functions of all draws
 
     def draws(
         self, observations: Observations
@@ -400,7 +402,7 @@ class Chain:
 
 
 class Walk:
-    """Some rows, prepared for all stages of a chain."""
+    """Prepared rows at every stage of a chain."""
 
     def __init__(self, chain: Chain, seen: Seen) -> None:
         self._chain, self._seen = chain, seen

@@ -1,4 +1,4 @@
-"""A fitted stack, and the steps from a training table to it."""
+"""A fitted stack, and the steps from a training table to its fit."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
-# A fitted stack: members, the pool of what they say, and a density of the columns.
+# A fitted stack: members, the pool of their class probabilities, and a density of the columns.
 
 
 @stored
@@ -88,9 +88,11 @@ class FittedStack(FittedModel):
     prior: MixturePrior
     """Declared prior of the mixtures."""
     missingness: Missingness | None = None
-    """What missing indicators tell, where new rows come as in training; None: nothing."""
+    """Evidence of missing indicators about the class, for rows that come as in training; None
+    without any."""
     message: str = ""
-    """What held-out rows gain by missing indicators; empty where few cells were missing."""
+    """Message on the held-out gain in log score by missing indicators; empty where few cells were
+    missing."""
     matrix_scaling: MatrixScaling | None = None
     """Matrix scaling after the pool; None of two classes, or where it gains nothing."""
     column_of: Int[np.ndarray, " cell"] | None = None
@@ -132,7 +134,7 @@ class FittedStack(FittedModel):
     def reported_held_out(
         self, log_q: Float[np.ndarray, "held label"]
     ) -> Float[np.ndarray, "held label"]:
-        """The same of the held-out rows as they are."""
+        """Reported class log probabilities of unmasked held-out rows, from those of the pool."""
         return log_q if self.missingness is None else self.missingness.reported_held_out(log_q)
 
     @property
@@ -155,7 +157,7 @@ class FittedStack(FittedModel):
         values: Float[np.ndarray, "row member label"],
         missing_fraction: Float[np.ndarray, " row"],
     ) -> Float[np.ndarray, "row label"]:
-        """Class log probabilities of the fitted pool, from what members say of rows."""
+        """Class log probabilities of the fitted pool, from log probabilities of its members."""
         return self.scaled(
             self.pool_posterior.pooled(values, missing_fraction, self.fitted_point),
             missing_fraction,
@@ -176,7 +178,7 @@ class FittedStack(FittedModel):
         temperature: float,
         missing_fraction: Callable[[Observations], np.ndarray],
     ) -> PoolSource:
-        """What the way of a class probability starts from: the pool at its fitted point."""
+        """Source of the chain of a class probability: the pool at its fitted point."""
         return PoolSource(self, (1, 1) if draws is None else draws.theta.shape[:2])
 
     def at_prior_power(self, power: float) -> FittedStack:
@@ -203,7 +205,7 @@ class FittedStack(FittedModel):
         return replace(plain, matrix_scaling=scaling)
 
     def error(self, n_draws: int, seed: int, rows: Observations) -> PoolErrorStage:
-        """The stage that moves draws by the error of the pool."""
+        """Stage that shifts the log probabilities of draws by the error of the pool."""
         return PoolErrorStage(cache(partial(self.pool_error, n_draws, seed, rows)))
 
     def error_coordinates(
@@ -232,7 +234,7 @@ class FittedStack(FittedModel):
         """The error of the pool, given the labels of the rows held out and the training rows."""
         held = self.held
         values, missing_fraction, weights = held.values, self.held.missing_fraction, held.weights
-        if held.units is not None:  # rows of one unit say the same
+        if held.units is not None:  # several rows of one subject count as one row
             weights = weights * np.where(held.units.split, held.units.counts, 1.0)
         if held.masked is not None and held.missing_fractions is not None:
             values = np.concatenate([values, held.masked.reshape(-1, *values.shape[1:])])
@@ -264,7 +266,7 @@ class FittedStack(FittedModel):
 
     @cached_property
     def pool_posterior(self) -> StackLogPosterior:
-        """The log posterior: of all rows of a table, only those held out speak of the pool."""
+        """Log posterior of the pool's parameters, given the held-out rows alone."""
         return StackLogPosterior(self.held)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
@@ -282,21 +284,21 @@ class FittedStack(FittedModel):
         return self.reported_held_out(self.pooled(self.held.values, self.held.missing_fraction))
 
     def out_of_fold(self) -> Float[np.ndarray, "obs label"]:
-        """The same by pools, matrix and indicators that are fitted to the rows of other folds."""
+        """Class log probabilities of held-out rows, by pools fitted to the rows of other folds."""
         held = self.held
         result = np.empty((self.n_scored, self.members.n_classes))
-        for part in np.unique(held.parts):
-            own = held.parts == part
-            stack = self.refitted(~own)
-            result[own] = stack.pooled(held.values[own], held.missing_fraction[own])
+        for fold in np.unique(held.parts):
+            in_fold = held.parts == fold
+            stack = self.refitted(~in_fold)
+            result[in_fold] = stack.pooled(held.values[in_fold], held.missing_fraction[in_fold])
             if stack.missingness is not None and self.missingness is not None:
-                missingness = stack.missingness.with_rows_of(self.missingness.take(own))
-                result[own] = missingness.reported_held_out(result[own])
+                missingness = stack.missingness.with_rows_of(self.missingness.take(in_fold))
+                result[in_fold] = missingness.reported_held_out(result[in_fold])
         return result
 
     @property
     def kinds(self) -> Int[np.ndarray, " member"]:
-        """The kind of every member, as a number; each member of another library is its own."""
+        """Group of every member, as a number; every member of another library is a group."""
         kinds = [recipe_of(name).kind for name in self.members.names]
         kinds += [f"extra {name}" for name in self.names[len(kinds) :]]
         return np.unique(kinds, return_inverse=True)[1]
@@ -308,7 +310,7 @@ class FittedStack(FittedModel):
             return Calibration(self.pool.temperature)
         pools = (self.pool, *self.emptier)
         temperatures, prior_exponents = np.array(
-            [(one.temperature, one.prior_exponent) for one in pools]
+            [(pool.temperature, pool.prior_exponent) for pool in pools]
         ).T.copy()
         return Calibration(
             self.pool.temperature, temperatures, prior_exponents, self.held.log_shares
@@ -340,16 +342,16 @@ class FittedStack(FittedModel):
 
         p = np.exp(self.out_of_fold())
         assert training.copies is not None  # a stack knows where its rows were held out
-        positions, places = training.copies
+        positions, held_positions = training.copies
         columns = pd.Index(training.class_labels, name=names.LABEL)
-        return pd.DataFrame(p[places], pd.Index(positions, name=names.OBS), columns)
+        return pd.DataFrame(p[held_positions], pd.Index(positions, name=names.OBS), columns)
 
     def relevance_table(self, columns: Columns) -> pd.DataFrame:
         """Relevance of every column in every member that learns its rates."""
         import pandas as pd
 
-        own = self.members.own
-        learned = {one.name: one.relevance for one in own if MEMBERS[one.name].rates != "fixed"}
+        learning = [member for member in self.members.own if MEMBERS[member.name].rates != "fixed"]
+        learned = {member.name: member.relevance for member in learning}
         index = pd.Index(columns.real_names + columns.categorical_names, name=names.COLUMN)
         values = np.reshape(list(learned.values()), (len(learned), len(index))).T
         return pd.DataFrame(values, index, pd.Index(list(learned), name=names.MEMBER))
@@ -427,8 +429,8 @@ class FittedStack(FittedModel):
 
     def __laws__(self) -> Requirements:
         n, n_classes = len(self.names), self.members.n_classes
-        own = self.members.names
-        yield own == self.names and len(set(own)) == n, "its members' names"
+        member_names = self.members.names
+        yield member_names == self.names and len(set(member_names)) == n, "its members' names"
         yield self.pool.weights.size == n, "a weight of every member"
         yield self.held.values.shape[1:] == (n, n_classes), "held-out rows of its members"
         yield within(self.held.labels, 0, n_classes), "held-out rows of its classes"
@@ -445,7 +447,7 @@ class FittedStack(FittedModel):
             yield held_out, "evidence about its held-out rows"
 
 
-# What the way of a class probability starts from.
+# The source of the chain of a class probability.
 
 
 @dataclass(frozen=True)
@@ -464,8 +466,8 @@ class PoolSource:
 class SeenByPool:
     """Rows that the members of a stack have looked at.
 
-    Rows held out are given as their indices in ``whole``: members say of them what those of other
-    folds do.
+    Rows held out are their indices in ``whole``: members predict them by the fits without their
+    fold.
     """
 
     pool: FittedStack
@@ -485,7 +487,7 @@ class SeenByPool:
 
     @cached_property
     def values(self) -> Float[np.ndarray, "obs member label"]:
-        """What the members say."""
+        """Class log probabilities by every member."""
         return self.pool.members.log_probabilities(self.rows)
 
     def error_under(self, error: PoolError) -> ErrorOfRows:
@@ -595,7 +597,7 @@ class StackSettings:
 
     @property
     def solver(self) -> Solver:
-        """How mixtures beside the members are fitted."""
+        """Settings of EM for the density and the indicators of missing cells."""
         return Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
 
     def hold_out(self, numbered: NumberedFold) -> Answer:
@@ -608,13 +610,13 @@ class StackSettings:
         return members.log_probabilities(joined_rows(versions)), versions
 
     def _takes_missing(self, members: FittedMembers, rows: Observations) -> bool:
-        """Whether members of other libraries answer where a cell is missing."""
+        """Whether members of other libraries predict rows with missing cells."""
         if not self.extra:
             return True
-        one = rows.take(np.arange(min(1, rows.n_obs)))
+        row = rows.take(np.arange(min(1, rows.n_obs)))
         try:
             members.log_probabilities(
-                replace(one, real=np.full_like(one.real, np.nan), codes=np.full_like(one.codes, -1))
+                replace(row, real=np.full_like(row.real, np.nan), codes=np.full_like(row.codes, -1))
             )
         except (TypeError, ValueError):
             return False
@@ -638,21 +640,24 @@ class StackSettings:
     def hold_out_in_turn(
         self, folds: Sequence[NumberedFold], n_jobs: int | None
     ) -> tuple[StackSettings, HeldOut | None, str]:
-        """Hold out all folds, the others without what the first shows to be useless, and say so."""
-        trial = [place for place, name in enumerate(self.names) if name in self.on_trial]
+        """Settings, held-out predictions of all folds, and a message on members that left.
+
+        A member on trial leaves after the first fold if its weight there is below the minimum.
+        """
+        trial = [index for index, name in enumerate(self.names) if name in self.on_trial]
         if not trial or len(folds) < 2:
             return self, self.hold_out_folds(folds, n_jobs), ""
         values, versions = self.hold_out(folds[0])
-        one = self.hold_out_folds(folds[:1], None, (values, versions))
-        assert one is not None  # a fold
-        weights = fit_pools(one)[0].weights
-        useless = [place for place in trial if weights[place] < LEAST_WEIGHT]
-        left = [self.names[place] for place in useless]
+        first_fold = self.hold_out_folds(folds[:1], None, (values, versions))
+        assert first_fold is not None  # a fold
+        weights = fit_pools(first_fold)[0].weights
+        useless = [index for index in trial if weights[index] < LEAST_WEIGHT]
+        left = [self.names[index] for index in useless]
         settings = self.without(left)
         values = np.delete(values, useless, axis=1)
         held_out = settings.hold_out_folds(folds, n_jobs, (values, versions))
-        said = f"The first fold gave {' and '.join(left)} little weight, so it is no member."
-        return settings, held_out, said if left else ""
+        message = f"The first fold gave {' and '.join(left)} little weight, so it is no member."
+        return settings, held_out, message if left else ""
 
 
 def stack_of(

@@ -95,7 +95,7 @@ Codes = Int[np.ndarray, "obs categorical"]
 VARIANCE: Final = 4.5
 """``tau^2``: prior variance of the error of the log odds."""
 LEVELS_VARIANCE: Final = 9.0
-"""``sigma^2``: the prior variance of the error that only rows of the same levels reduce."""
+"""``sigma^2``: prior variance of the error, which only rows of the same levels reduce."""
 DECAY: Final = 20.0
 """Exponential decay, per share of columns that differ, of the weight of rows of other levels."""
 MAX_COMBINATIONS: Final = 2000
@@ -156,15 +156,15 @@ class ErrorCoordinates:
         """``k(x, x)``: 0 for a row without a cell."""
         return VARIANCE * self.scale**2
 
-    def correlation(self, others: ErrorCoordinates) -> Float[np.ndarray, "row other"]:
+    def correlation(self, other: ErrorCoordinates) -> Float[np.ndarray, "row other"]:
         """``k(x, x') / tau^2`` with other rows."""
-        kernel = np.exp(-cdist(self.coordinates, others.coordinates, "sqeuclidean") / 2)
-        correlation: np.ndarray = np.outer(self.scale, others.scale) * kernel
+        kernel = np.exp(-cdist(self.coordinates, other.coordinates, "sqeuclidean") / 2)
+        correlation: np.ndarray = np.outer(self.scale, other.scale) * kernel
         return correlation
 
-    def covariance(self, others: ErrorCoordinates) -> Float[np.ndarray, "row other"]:
+    def covariance(self, other: ErrorCoordinates) -> Float[np.ndarray, "row other"]:
         """``k(x, x')`` with other rows."""
-        return VARIANCE * self.correlation(others)
+        return VARIANCE * self.correlation(other)
 
 
 @dataclass(frozen=True)
@@ -383,9 +383,9 @@ def with_levels(
     residual: Rows,
     counts: Rows | None,
 ) -> Float[np.ndarray, "obs _"]:
-    """Coefficients of the error: of the inducing points, of the residual, and of the levels.
+    """Coefficients of the error: inducing points, then the residual, then the levels.
 
-    The last raises the variance to ``1 / (1 / (g^2 sigma^2) + n q (1 - q))`` where it is smaller.
+    The levels raise a smaller variance to ``1 / (1 / (g^2 sigma^2) + n q (1 - q))``.
     """
     shortfall = np.zeros(len(inducing))
     if counts is not None:
@@ -420,7 +420,7 @@ class ErrorOfRows:
     """The errors of all classes at some rows."""
 
     coefficients: tuple[Float[np.ndarray, "obs _"], ...]
-    """Of every class: those of the inducing points, of the residual, and of the levels."""
+    """Coefficients for every class: inducing points, then the residual, then the levels."""
     numbers: Float[np.ndarray, "draw label coefficient"]
     prior_variance: Float[np.ndarray, "obs label"]
     prior_variance_of_complete: float
@@ -434,10 +434,10 @@ class ErrorOfRows:
             names.RARE_LEVELS: -1,
         }
         if component in columns:
-            kept = [np.zeros_like(of_class) for of_class in self.coefficients]
-            for alone, of_class in zip(kept, self.coefficients, strict=True):
+            component_coefficients = [np.zeros_like(of_class) for of_class in self.coefficients]
+            for alone, of_class in zip(component_coefficients, self.coefficients, strict=True):
                 alone[:, columns[component]] = of_class[:, columns[component]]
-            return replace(self, coefficients=tuple(kept))
+            return replace(self, coefficients=tuple(component_coefficients))
         variance = self.prior_variance
         if component != names.MISSING_CELLS:
             variance = self.prior_variance_of_complete * (variance > 0)
@@ -457,7 +457,7 @@ class ErrorOfRows:
     @property
     def variance(self) -> Float[np.ndarray, "obs label"]:
         """Posterior variance of the error of every class."""
-        return np.stack([np.square(one).sum(axis=1) for one in self.coefficients], axis=1)
+        return np.stack([np.square(of_class).sum(axis=1) for of_class in self.coefficients], axis=1)
 
     def median_correction(
         self, p: Float[np.ndarray, "obs label"]
@@ -465,9 +465,9 @@ class ErrorOfRows:
         """Ratio of log odds: median of the draws over the reported probability p."""
         of_logs = self.variance / 2
         weighted = p**2 * of_logs
-        others = weighted.sum(axis=1, keepdims=True) - weighted
+        other_classes = weighted.sum(axis=1, keepdims=True) - weighted
         # Log odds of a class move with the others by their shares of what is not the class.
-        variance = of_logs + others / np.maximum(1 - p, SMALLEST) ** 2
+        variance = of_logs + other_classes / np.maximum(1 - p, SMALLEST) ** 2
         correction: np.ndarray = np.sqrt(1 + np.pi * variance / 8)
         return correction
 
@@ -514,7 +514,7 @@ def error_coordinates(
     ]
 
 
-# The stage of the way of a probability.
+# The stage in the chain of a class probability.
 
 
 @dataclass(frozen=True)
@@ -523,13 +523,13 @@ class PoolErrorStage(Stage):
 
     error: Callable[[], PoolError]
     """Gives the error, when it is asked for."""
-    part: str = ""
-    """Part of the error that is left alone; empty: all."""
+    component: str = ""
+    """Name of the only component of the error; empty: all."""
 
     @property
-    def parts(self) -> dict[str, Stage]:
-        """The error before any label, and what is left of it."""
-        return {name: replace(self, part=name) for name in names.PARTS_OF_ERROR}
+    def components(self) -> dict[str, Stage]:
+        """Stages with one component of the error each, by name."""
+        return {name: replace(self, component=name) for name in names.PARTS_OF_ERROR}
 
     def at_prior_power(self, power: float) -> Stage:
         """The stage with the prior of the error raised to a power."""
@@ -541,7 +541,7 @@ class PoolErrorStage(Stage):
         @cache
         def of_rows() -> ErrorOfRows:
             error: ErrorOfRows = seen.error_under(self.error())
-            return error.only(self.part) if self.part else error
+            return error.only(self.component) if self.component else error
 
         def step(state: State, point: State, draws: Draws | None) -> State:
             if draws is None:

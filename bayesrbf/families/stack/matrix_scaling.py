@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from bayesrbf.fit.held_out import HeldOut
 
 LEAST_LOG: Final = float(np.log(1e-4))
-"""Log probabilities are held above this: one row that the pool found impossible moves no matrix."""
+"""Log probabilities are clipped below: one row that the pool found impossible sets no matrix."""
 EXPONENT: Final = 8
-"""How fast the matrix leaves as cells go missing. It is fitted to rows as they came, and with a
-quarter of the cells masked held-out rows of 16 tables lost by it with the exponents 1 and 2."""
+"""Decay of the matrix with the missing fraction. It is fitted to rows as they came; with the
+exponents 1 and 2, held-out rows of 16 tables with a quarter of the cells masked lost by it."""
 
 
 @stored

@@ -71,8 +71,8 @@ from bayesrbf.mixture.maps import HalfRankMaps, fit_half_rank, fit_power
 Shape = Literal["half_rank", "power"]
 
 EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
-"""One start of three components is a matter of luck: of three, the best is worth .01 to .03
-nats to such a mixture, where ten times the tolerance is worth nothing."""
+"""Starts, tolerance and steps of EM. The best of three starts is .01 to .03 nats better than one
+start of three components; a tolerance ten times smaller gains nothing."""
 NETWORK_ROWS: Final = 10_000
 """Rows that kernel networks are fitted to, at most. Adult of 32,000 rows loses nothing by half as
 many; digits of 5,800 rows do."""
@@ -82,7 +82,7 @@ million they gained nothing by more; trees do."""
 N_EXEMPLARS = 700
 """1,000 were level on 15 tables of up to 1,600 rows, and 2,000 on adult from 2,000 rows on."""
 SEARCH: Final = RateSearch(subsamples=2, steps=8)
-"""Of rates."""
+"""Settings of the search for the rates of the kernels."""
 
 
 ColumnMaps = HalfRankMaps | PowerMaps
@@ -114,7 +114,7 @@ class SharedTraining:
     _fewer: dict[int, SharedTraining] = field(default_factory=dict, init=False)
 
     def at_most(self, most: int) -> SharedTraining:
-        """At most so many of the rows, balanced over the classes."""
+        """A sample of at most ``most`` rows, balanced over the classes."""
         if self.rows.n_obs <= most:
             return self
         if most not in self._fewer:
@@ -124,7 +124,7 @@ class SharedTraining:
 
     @property
     def seen_by(self) -> dict[str, int]:
-        """Number of the rows that members of each kind are fitted to, where it may be some."""
+        """Number of training rows of the members, by kinds that may be fitted to a sample."""
         most = {"Kernel networks": NETWORK_ROWS, "Mixtures": MIXTURE_ROWS}
         return {kind: self.at_most(limit).rows.n_obs for kind, limit in most.items()}
 
@@ -304,8 +304,8 @@ class TreeMember:
         rows = rows.take(rows.labels >= 0)
         order = table.canonical_order(rows, n_classes)
         rows = rows.reordered(order)
-        given = TreeRows(tree_cells(rows), rows.labels, rows.weights, n_classes)
-        return self.grow(given, seed=seed).reordered(order.inverse)
+        tree_rows = TreeRows(tree_cells(rows), rows.labels, rows.weights, n_classes)
+        return self.grow(tree_rows, seed=seed).reordered(order.inverse)
 
 
 Member = KernelMember | MixtureMember
@@ -420,8 +420,9 @@ def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[Fitte
     """Fit members by name to rows that they share."""
     recipes = [(name, MEMBERS[name]) for name in members]
     return tuple(
-        FittedMember(name, own.maps(recipe.shape), recipe.fit(own))
-        for name, recipe, own in ((name, one, one.rows_of(training)) for name, one in recipes)
+        FittedMember(name, shared.maps(recipe.shape), recipe.fit(shared))
+        for name, recipe in recipes
+        for shared in [recipe.rows_of(training)]
     )
 
 
@@ -453,7 +454,7 @@ class OtherMember(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in the stack."""
+        """Name of the member in the stack."""
 
     def fit(self, rows: Observations) -> Self:
         """A member that is fitted to rows."""
@@ -464,7 +465,7 @@ class OtherMember(Protocol):
 
 @stored
 class FittedMembers:
-    """All members, fitted."""
+    """Fitted members of a stack: kernel networks and mixtures, other libraries' models, trees."""
 
     own: tuple[FittedMember, ...]
     extra: tuple[OtherMember, ...]
@@ -477,9 +478,9 @@ class FittedMembers:
         yield len(shapes) == 1, "members of the same columns"
         n_features, levels, n_classes = shapes.pop()
         yield n_classes == self.n_classes, "members of its classes"
-        trees, columns = [one.model.trees for one in self.trees], n_features + len(levels)
-        yield all(within(one.feature, -1, columns) for one in trees), "splits of its columns"
-        yield all(one.leaves.shape[1] == n_classes for one in trees), "leaves of its classes"
+        trees, columns = [member.model.trees for member in self.trees], n_features + len(levels)
+        yield all(within(tree.feature, -1, columns) for tree in trees), "splits of its columns"
+        yield all(tree.leaves.shape[1] == n_classes for tree in trees), "leaves of its classes"
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
@@ -489,8 +490,8 @@ class FittedMembers:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the members that are not of other libraries."""
-        smooth = tuple(one.name for one in self.own)
-        return smooth + tuple(one.name for one in self.trees)
+        smooth = tuple(member.name for member in self.own)
+        return smooth + tuple(member.name for member in self.trees)
 
     @property
     def condensed(self) -> FittedMembers:
@@ -502,8 +503,8 @@ class FittedMembers:
         """Members with the digits of single precision in what is large; maps stay shared."""
         shared = {id(member.columns): member.columns for member in self.own}
         maps = {key: columns.rounded for key, columns in shared.items()}
-        own = tuple(member.rounded(maps[id(member.columns)]) for member in self.own)
-        return replace(self, own=own)
+        members = tuple(member.rounded(maps[id(member.columns)]) for member in self.own)
+        return replace(self, own=members)
 
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
         """Class log probabilities of every member at its fitted point, in nats, -60 at least."""
@@ -512,13 +513,13 @@ class FittedMembers:
         seen: dict[tuple[int, int], CellMoments] = {}  # alike by kernels that share companions
         joints = []
         for member in self.own:
-            model, some = member.model, mapped[id(member.columns)]
+            model, mapped_rows = member.model, mapped[id(member.columns)]
             if isinstance(model, FittedMixture):
-                joints.append(model.class_log_joint(some))
+                joints.append(model.class_log_joint(mapped_rows))
                 continue
             key = id(member.columns), id(model.companions)
             if key not in seen:
-                seen[key] = model.companions.cells(some)
+                seen[key] = model.companions.cells(mapped_rows)
             joints.append(model.of_cells(seen[key], 1.0)(model.theta))
         joints += [member.class_log_joint(rows) for member in self.trees]
         joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]
