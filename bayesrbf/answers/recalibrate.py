@@ -32,9 +32,9 @@ from bayesrbf.fit.updates import (
     Method,
     Update,
     Weights,
+    after_update,
     even_folds,
     fit_update,
-    moved,
     row_digests,
 )
 
@@ -240,7 +240,7 @@ class _LocalRows[C: Classifier]:
             if method == "refit":
                 log_p = self.refitted(rest).predict_log_proba(_safe_indexing(self.X, out))
             else:
-                log_p = moved(self.log_q[out], log_shares, self.fitted(method, rest)[0])
+                log_p = after_update(self.log_q[out], log_shares, self.fitted(method, rest)[0])
             scores[out] = log_scores(np.maximum(log_p, LEAST_LOG), self.labels[out])
         return scores
 

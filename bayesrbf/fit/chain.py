@@ -155,8 +155,8 @@ class SeenByModel:
             return State(self.source.point(self.rows)[None])
         theta = self.source.theta()
         flat = theta.reshape(theta.shape[0] * theta.shape[1], theta.shape[2])
-        said = self.predictor.at_all(flat[draws])
-        return State(said.log_probabilities, said.log_density)
+        prediction = self.predictor.at_all(flat[draws])
+        return State(prediction.log_probabilities, prediction.log_density)
 
 
 @runtime_checkable
@@ -245,8 +245,8 @@ class Chain:
         """At most ``most`` draws, evenly spaced, as one chain; all draws for None."""
         if most is None:
             return self
-        places = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(int)
-        return replace(self, numbers=self.numbers.reshape(1, -1)[:, places])
+        positions = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(int)
+        return replace(self, numbers=self.numbers.reshape(1, -1)[:, positions])
 
     # ---- predictions
 
@@ -256,7 +256,7 @@ class Chain:
 
     def reported(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities that are reported; draws are never held all at once."""
-        blocks = [self.on(rows.take(some)).reported for some in blocks_of(rows.n_obs, BLOCK)]
+        blocks = [self.on(rows.take(block)).reported for block in blocks_of(rows.n_obs, BLOCK)]
         return np.concatenate(blocks)
 
     def point(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
@@ -274,12 +274,12 @@ class Chain:
         so. ValueError if not even one draw of each chain fits into the memory.
         """
         thinning = self._thinning(observations.n_obs)
-        kept = self.numbers[:, ::thinning]
-        result = np.empty((*kept.shape, observations.n_obs, self.n_classes))
+        numbers = self.numbers[:, ::thinning]
+        result = np.empty((*numbers.shape, observations.n_obs, self.n_classes))
         for rows in self._row_blocks(observations.n_obs):
             walk = self.on(observations.take(rows))
-            for chain, some in enumerate(kept):
-                result[chain][:, rows] = np.exp(walk.at(some).log_p)
+            for chain, chain_numbers in enumerate(numbers):
+                result[chain][:, rows] = np.exp(walk.at(chain_numbers).log_p)
         return result, thinning
 
     def summary(
@@ -303,8 +303,8 @@ class Chain:
             )
             for rows in self._row_blocks(observations.n_obs)
         ]
-        parts = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-        return PredictiveSummary(prob=prob, **parts)
+        fields = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+        return PredictiveSummary(prob=prob, **fields)
 
     def _block(
         self, walk: Walk, prob: float, reported: Float[np.ndarray, "obs label"] | None
@@ -337,10 +337,10 @@ class Chain:
     def labels_near(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Equivalent number of labels of rows exactly like each row; NaN: unknown."""
         result = np.full((rows.n_obs, self.n_classes), np.nan)
-        for some in self._row_blocks(rows.n_obs):
-            near = self.on(rows.take(some)).at(self.numbers.ravel()[:1]).labels_near
+        for block in self._row_blocks(rows.n_obs):
+            near = self.on(rows.take(block)).at(self.numbers.ravel()[:1]).labels_near
             if near is not None:
-                result[some] = near
+                result[block] = near
         return result
 
     def information(self, observations: Observations) -> Float[np.ndarray, " obs"]:
@@ -429,8 +429,8 @@ class Walk:
         if not chain.is_mean:
             return self.point.log_p[0]
         total = np.zeros((self._seen.rows.n_obs, chain.n_classes))
-        for some in in_blocks(chain.n_draws, total.size):
-            state = self._seen.state(chain.numbers.ravel()[some])
+        for block in in_blocks(chain.n_draws, total.size):
+            state = self._seen.state(chain.numbers.ravel()[block])
             for step in self._stages:
                 state = step(state, state, None)
             total += np.exp(state.log_p).sum(axis=0)

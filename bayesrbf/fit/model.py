@@ -46,7 +46,7 @@ class Replicates:
 
 
 def evenly(n: int, most: int) -> Int[np.ndarray, " place"]:
-    """At most so many of the first n integers, evenly spread."""
+    """At most ``most`` of the first n integers, evenly spread."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
@@ -59,18 +59,18 @@ def drawn_labels(chain: Chain, rows: Observations, seed: int) -> Replicates:
     labelled = np.flatnonzero(rows.labels >= 0)
     tables = REPLICATES if chain.n_draws == 1 else LEAST_TABLES
     most = max(1, MOST_DRAWN // (tables * chain.n_classes))
-    places = labelled[evenly(labelled.size, most)]
-    sizes = chain.n_draws * places.size * chain.n_classes
+    row_indices = labelled[evenly(labelled.size, most)]
+    sizes = chain.n_draws * row_indices.size * chain.n_classes
     every = min(chain.numbers.shape[1], -(-sizes // MOST_DRAWN))
     thinned = replace(chain, numbers=chain.numbers[:, ::every], use=())
-    drawn = draw_labels(thinned.draws(rows.take(places))[0], seed)
-    return Replicates(places, drawn, rows.labels[places], every)
+    drawn = draw_labels(thinned.draws(rows.take(row_indices))[0], seed)
+    return Replicates(row_indices, drawn, rows.labels[row_indices], every)
 
 
 def draw_labels(
     probabilities: Float[np.ndarray, "chain draw obs label"], seed: int
 ) -> Int[np.ndarray, "chain drawn obs"]:
-    """One label a row and draw; a point estimate is drawn from many times."""
+    """A label for every row and draw; several labels for every row of a point estimate."""
     if probabilities.shape[0] * probabilities.shape[1] == 1:
         probabilities = np.repeat(probabilities, REPLICATES, axis=1)
     rows = probabilities.reshape(-1, probabilities.shape[-1])

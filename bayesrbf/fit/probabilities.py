@@ -14,8 +14,8 @@ from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, reduced
 # Uncertainty of a classifier about every row, as a labelled dataset.
 
 
-ROUNDING_OF_ENTROPY: Final = 1e-13  # Entropy in nats below which nothing is told of its kinds.
-LEAST_DOUBT = 1e-15  # Probabilities are held this far from 0 and 1 before their log odds are taken.
+ROUNDING_OF_ENTROPY: Final = 1e-13  # Entropies in nats below this are rounding: they are not split.
+LEAST_DOUBT = 1e-15  # Probabilities are clipped this far from 0 and 1 before log odds.
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def summarised(
 def shared_entropy(
     p: Float[np.ndarray, "draw obs label"], shares: Float[np.ndarray, "draw obs"]
 ) -> Float[np.ndarray, " obs"]:
-    """Share that the mean entropy of draws has of the entropy of their mean; 1 if that is none.
+    """Mean entropy of the draws over the entropy of their mean; 1 where the latter is 0.
 
     >>> p = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]]])
     >>> shared_entropy(p, np.full((2, 2), 0.5)).round(4)
@@ -131,17 +131,18 @@ def centred_draws(
     median_correction: Float[np.ndarray, "obs label"] | None = None,
     label_noise: Float[np.ndarray, " draw"] | None = None,
 ) -> Float[np.ndarray, "draw obs label"]:
-    """Draws of class probabilities, shifted in log odds to the median that is wanted of them.
+    """Draws of class probabilities, shifted in log odds so that their median is the centre.
 
-    The median is that of ``delivered``, times its correction. Rule 6 of the intervals of a stack.
-    Under label noise the share ``label_noise`` of every draw is then uniform over the classes.
+    The centre has the log odds of ``delivered`` times the median correction: rule 6 of the
+    intervals of a stack. Under label noise, the share ``label_noise`` of every draw is then uniform
+    over the classes.
     """
-    moved = log_odds(p, LEAST_DOUBT)
+    shifted = log_odds(p, LEAST_DOUBT)
     centre = log_odds(delivered, LEAST_DOUBT)
     if median_correction is not None:
         centre = centre * median_correction
-    moved += centre - _quantiles(moved, weights, 0.5)
-    p = expit(moved)
+    shifted += centre - _quantiles(shifted, weights, 0.5)
+    p = expit(shifted)
     return p if label_noise is None else p + label_noise[:, None, None] * (1 / p.shape[-1] - p)
 
 

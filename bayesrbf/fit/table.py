@@ -88,9 +88,9 @@ class TrainingTable:
     missingness: Literal["as_trained", "ignorable"] = "as_trained"
     """Reasons for which cells of new rows are missing: those of training, or others."""
     doubts: str = ""
-    """A sentence on columns that may not be what they seem; empty where none is doubtful."""
+    """Message on columns that may not be what they seem; empty where none is doubtful."""
     copies: Int[np.ndarray, "2 given"] | None = None
-    """Every row and its place among distinct rows, if the log likelihood is of distinct rows."""
+    """Every row and its index among distinct rows, if the log likelihood is of distinct rows."""
     unlabelled_weight: float = 1.0
     """Factor of the weight of rows without a label."""
     passes: int = 0
@@ -117,36 +117,36 @@ class TrainingTable:
         assert self.classes is not None  # what asks for classes is a classifier
         return self.classes
 
-    def places_of(self, positions: Int[np.ndarray, " some"]) -> Int[np.ndarray, " some"]:
-        """Where rows of the table stand among those kept; any, of a row that was not kept."""
+    def indices_of(self, positions: Int[np.ndarray, " some"]) -> Int[np.ndarray, " some"]:
+        """Indices of the rows at these positions of the table; arbitrary for rows left out."""
         sorter = np.argsort(self.kept)
         at = np.searchsorted(self.kept, positions, sorter=sorter)
-        places: np.ndarray = sorter[at.clip(max=sorter.size - 1)]
-        return places
+        indices: np.ndarray = sorter[at.clip(max=sorter.size - 1)]
+        return indices
 
     def held_rows(
         self, positions: Int[np.ndarray, " row"], index: Int[np.ndarray, " row"]
     ) -> Observations:
-        """Rows of the table as a pool knows them, by their index among the rows held out."""
-        rows = self.rows.take(self.places_of(positions)).unlabelled()
+        """Rows of the table as held-out rows of a pool, with their index among these."""
+        rows = self.rows.take(self.indices_of(positions)).unlabelled()
         return replace(rows, units=None, whole=np.column_stack([index, positions]))
 
     @property
     def scored(
         self,
     ) -> tuple[Int[np.ndarray, " row"] | None, Int[np.ndarray, " row"] | None]:
-        """Place of every row in the log likelihood, and its unit; None: its own."""
-        units, places, of_rows = self.rows.units, None, np.arange(self.kept.size)
+        """Index of every row in the log likelihood, and its subject; None: row by row."""
+        units, indices, of_rows = self.rows.units, None, np.arange(self.kept.size)
         if self.copies is not None:
-            names, places = self.copies
-            at = self.places_of(names)
+            names, indices = self.copies
+            at = self.indices_of(names)
             # Rows that were merged into distinct ones are not all kept.
-            of_rows = np.where(self.kept[at] == names, at, places)
+            of_rows = np.where(self.kept[at] == names, at, indices)
         if units is None:
-            return places, None
+            return indices, None
         alone = units.counts[of_rows] > 1  # equal people, merged into one row
-        own = units.numbers.max() + 1 + np.arange(of_rows.size)
-        return places, np.where(alone, own, units.numbers[of_rows])
+        merged_units = units.numbers.max() + 1 + np.arange(of_rows.size)
+        return indices, np.where(alone, merged_units, units.numbers[of_rows])
 
     def __laws__(self) -> Requirements:
         columns, rows = self.columns, self.rows
@@ -165,7 +165,7 @@ class TrainingTable:
             yield texts and named, "its columns' names"
             frame = getattr(self.template, "columns", columns.names)
             yield len(frame) == len(columns.names), "a frame of its columns"
-            dtypes = [getattr(one, "kind", "f") for one in getattr(self.template, "dtypes", ())]
+            dtypes = [getattr(dtype, "kind", "f") for dtype in getattr(self.template, "dtypes", ())]
             of_texts = {n for n, of in zip(columns.names, dtypes, strict=False) if of == "O"}
             numbers = {n for n in columns.number_names if not columns.kind_of[n].of_texts}
             yield of_texts.isdisjoint(numbers), "numbers in its columns of numbers"
@@ -196,7 +196,7 @@ DIAGNOSED = 200
 
 def before_updates(chain: Chain) -> Chain:
     """The chain without updates: what is held out of training is judged before them."""
-    return replace(chain, use=tuple(one for one in chain.use if isinstance(one, Prevalence)))
+    return replace(chain, use=tuple(stage for stage in chain.use if isinstance(stage, Prevalence)))
 
 
 @named
@@ -209,11 +209,11 @@ class FittedTable[M: FittedModel, D]:
     trace: Trace
     converged: bool
     sentence: str
-    """How the fit ended."""
+    """Message on the end of the fit."""
     details: D
     """Details of the fit, of the family."""
     calibration: Calibration = NO_CALIBRATION
-    """How rows held out calibrate class probabilities; a pool has done so itself."""
+    """Calibration by held-out rows; the identity for a pool, which is calibrated already."""
     reports_mean: bool = False
     """Whether probabilities are means over draws, where there are draws."""
     draws: Draws | None = None
@@ -248,7 +248,7 @@ class FittedTable[M: FittedModel, D]:
             if self.doubt is not None:
                 shape = len(columns.real_names), columns.n_levels, self.classes.size
                 yield self.doubt.table_shape == shape, "a pool of its columns"
-        sizes = {one.shares.size for one in self.updates}
+        sizes = {update.shares.size for update in self.updates}
         offsets = self.calibration.offsets
         sizes |= set() if offsets is None else {offsets.size}
         yield not sizes or sizes == {self.classes.size}, "offsets and updates of its classes"
@@ -285,7 +285,7 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def rows(self) -> Observations:
-        """Training rows."""
+        """Training rows, of positive weight, in the user's units."""
         return self.table.rows
 
     @property
@@ -295,7 +295,7 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def classes(self) -> Shaped[np.ndarray, " label"]:
-        """Class labels."""
+        """Class labels in the order of their codes."""
         return self.table.class_labels
 
     @property
@@ -334,7 +334,7 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def status(self) -> str:
-        """How the fit ended, and what its draws say of themselves."""
+        """Message on the end of the fit, and on the diagnostics of its draws."""
         if self.draws is None:
             return self.sentence
         from bayesrbf.inference.diagnose import in_short
@@ -398,8 +398,8 @@ class FittedTable[M: FittedModel, D]:
         if draws is None:
             yield from findings(point(log_posterior, self.point))
             return
-        given = self._probabilities_of_training()
-        yield from findings(draws, raw=self.raw, reports_mean=self.reports_mean, **given)
+        probabilities = self._probabilities_of_training()
+        yield from findings(draws, raw=self.raw, reports_mean=self.reports_mean, **probabilities)
         # Without a coordinate every draw is the same, rows left out or not. A draw of the
         # bootstrap is none of the posterior, from which weights could take out a row.
         if log_posterior.dimension and draws.method != "bootstrap":
@@ -415,9 +415,9 @@ class FittedTable[M: FittedModel, D]:
         if self.table.classes is None or self.model.pools:
             return {}
         chain = before_updates(self.chain)
-        some = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
-        at_point = np.exp(chain.point(some))
-        return {"probabilities": chain.draws(some)[0], "map_probabilities": at_point}
+        sample = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
+        at_point = np.exp(chain.point(sample))
+        return {"probabilities": chain.draws(sample)[0], "map_probabilities": at_point}
 
     # ---- class probabilities
 
@@ -473,7 +473,7 @@ class FittedTable[M: FittedModel, D]:
 
     @cached_property
     def chain(self) -> Chain:
-        """The way of a class probability: the model, then the stages in their order."""
+        """Chain of a class probability: the model, then the stages in their order."""
         return self._chain(None)
 
     @cached_property
@@ -483,7 +483,7 @@ class FittedTable[M: FittedModel, D]:
         return self.chain if undoubted else self._chain(self.doubt)
 
     def _chain(self, doubt: Doubt | None) -> Chain:
-        """The source, the stages in their order, and what is done over all draws."""
+        """Chain of the model, its stages in their order, and the centring of its draws."""
         model, seed, prevalence = self.model, self.table.seed, self.table.prevalence
         source = model.chain_source(
             lambda: self.log_posterior,
@@ -504,7 +504,9 @@ class FittedTable[M: FittedModel, D]:
         if log_shares is not None and numbers.size > 1:
             counts = self.rows.n_labelled * np.exp(log_shares)
             stages.append(ClassShares(self.calibration, counts, numbers.size, seed))
-        updates = [one.stage(numbers.size, seed) for one in self.updates if not one.is_identity]
+        updates = [
+            update.stage(numbers.size, seed) for update in self.updates if not update.is_identity
+        ]
         return Chain(
             source,
             (*stages, self.extrapolation),
@@ -545,7 +547,7 @@ class FittedTable[M: FittedModel, D]:
         if self.doubt is not None:
             with np.errstate(divide="ignore"):
                 source = self.doubt.held_out(np.log(p), chain.n_draws)
-            stages = tuple(one for one in chain.stages if not isinstance(one, Calibration))
+            stages = tuple(stage for stage in chain.stages if not isinstance(stage, Calibration))
             chain = replace(chain, source=source, stages=stages, use=())
         return positions, chain.summary(rows, prob, p[positions])
 
@@ -578,7 +580,7 @@ class FittedTable[M: FittedModel, D]:
         return [self.in_use(self.model.mixture_at(self.log_posterior, thetas[i])) for i in chosen]
 
     def novelty(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """How unlike the training table rows are, from 0 to 1; NaN without a density."""
+        """Novelty of rows compared with the training table, 0 to 1; NaN without a density."""
         if self.model.density is None:
             return np.full(rows.n_obs, np.nan)
         law = cell_law(self.density, self.columns)
