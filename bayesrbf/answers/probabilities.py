@@ -110,7 +110,7 @@ def uncertainty(
 def summary_of(
     fit: Fit, cells: Observations, prob: float = 0.9, memory: int = MEMORY
 ) -> PredictiveSummary:
-    """What :func:`uncertainty` says of class probabilities, as arrays."""
+    """Predictive summary behind :func:`uncertainty`, as arrays."""
     return replace(fit.doubted, memory=memory).summary(cells, prob)
 
 

@@ -1,4 +1,4 @@
-"""Class probabilities that rows might have: what scikit-learn's families say of rows held out."""
+"""Data-generating models: held-out class probabilities by scikit-learn's families."""
 
 from __future__ import annotations
 

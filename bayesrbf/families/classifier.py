@@ -132,8 +132,8 @@ class Classifier(ClassifierMixin, Estimator):
 
         fit = self.fitted_
         require_comparable(fit)
-        given = self.get_params(deep=False)
-        cv, n_jobs = given.get("cv"), given.get("n_jobs")
+        arguments = self.get_params(deep=False)
+        cv, n_jobs = arguments.get("cv"), arguments.get("n_jobs")
         # First what may be refused, then what takes long.
         self.fitted_ = self._drawn(fit, method, options).replaced(doubt=doubt_of(fit, cv, n_jobs))
         return self

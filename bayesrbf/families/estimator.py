@@ -124,9 +124,9 @@ class Estimator(BaseEstimator, ABC):
 
     def __dir__(self) -> list[str]:
         # the tree is listed without its value, which takes long to make
-        others = [name for name in object.__dir__(self) if name != "posterior_"]
+        attributes = [name for name in object.__dir__(self) if name != "posterior_"]
         tree = ["posterior_"] if "fitted_" in vars(self) and not self._is_shown else []
-        return [name for name in others if hasattr(self, name)] + tree
+        return [name for name in attributes if hasattr(self, name)] + tree
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> object:
         # scikit-learn shows the value of every name in dir(), so it is asked of a copy without it
@@ -156,25 +156,25 @@ class Estimator(BaseEstimator, ABC):
         model: FittedModel,
         details: object,
         outcome: tuple[Status, Trace],
-        sentence: str = "",
+        message: str = "",
         calibration: Calibration = NO_CALIBRATION,
     ) -> AnyFit:
         """A fit that ended, with draws if ``inference`` asks; a warning if it did not end well."""
         status, trace = outcome
-        sentence = sentence or status.sentence
+        message = message or status.sentence
         converged = status is Status.CONVERGED
         if status not in (Status.CONVERGED, Status.STOPPED):
-            warn(f"{type(self).__name__}: {sentence}", ConvergenceWarning)
+            warn(f"{type(self).__name__}: {message}", ConvergenceWarning)
         if training.repeated:
-            sentence = f"{sentence} {copies_sentence(training.repeated)}"
+            message = f"{message} {copies_sentence(training.repeated)}"
         if training.columns is not None and training.columns.message:
-            sentence = f"{sentence} {training.columns.message}"
+            message = f"{message} {training.columns.message}"
         fit: AnyFit = FittedTable(
             training,
             model,
             trace,
             converged,
-            sentence,
+            message,
             details,
             calibration,
             self._reports_mean,

@@ -53,8 +53,8 @@ def factors(in_features: int, covariance: Covariance) -> Int[torch.Tensor, "2 pr
     >>> factors(2, "diag").tolist()
     [[0, 1], [0, 1]]
     """
-    places = {"diag": torch.arange, "full": lambda n: torch.triu_indices(n, n)}[covariance]
-    return places(in_features).expand(2, -1).clone()
+    indices = {"diag": torch.arange, "full": lambda n: torch.triu_indices(n, n)}[covariance]
+    return indices(in_features).expand(2, -1).clone()
 
 
 def monomials(
