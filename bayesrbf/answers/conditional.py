@@ -46,7 +46,7 @@ def score_samples(fit: Fit, X: object) -> Float[np.ndarray, " obs"]:
 
 
 def novelty(fit: Fit, X: object) -> Float[np.ndarray, " obs"]:
-    """How unlike the training table each row is, from 0 to 1; high is novel."""
+    """Novelty of each row compared with the training table, from 0 to 1."""
     return fit.novelty(new_rows(fit, X).cells)
 
 
@@ -451,7 +451,7 @@ SURPRISE_RULES: Final = {"prob": _SHARE, "false_discoveries": _SHARE}
 def surprise(
     fit: Fit, X: object, *, prob: float = 0.9, false_discoveries: float = 0.1
 ) -> xr.Dataset:
-    """How surprising each observed cell is, given the rest of its row."""
+    """Tail probability of each observed cell given the rest of its row."""
     from bayesrbf.fit.row_answers import RowAnswers, described
 
     for name, value in {"prob": prob, "false_discoveries": false_discoveries}.items():

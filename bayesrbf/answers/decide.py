@@ -56,7 +56,7 @@ def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> x
         agreeing = fit.doubted.probability_best(cells, chosen, matrix, p)
     row, by_decision = (names.OBS,), (names.OBS, DECISION)
     share = "share of the draws under which it costs least; NaN at a point"
-    of_costs = "expected cost of the decision under the delivered probabilities"
+    of_costs = "expected cost of the decision under the reported probabilities"
     variables = {
         "expected_cost": (by_decision, expected, of_costs),
         "best": (row, decisions[chosen], "decision of least expected cost"),

@@ -275,7 +275,7 @@ def explain(
     loses = "what the log odds lose without the cell, given all other observed cells (nats)"
     exactly = "standard error of shapley; 0 where every coalition was evaluated"
     named = "columns with evidence that are missing, and measured ones that training rarely has"
-    against = "log odds of the class against the rest, as delivered (nats)"
+    against = "log odds of the class against the rest, as reported (nats)"
     number = "rows that were predicted to explain this one"
     by_player = {
         "shapley": (values.shapley, adds),

@@ -189,10 +189,12 @@ def learning_curve(
             refit.refine(template.__rehearsal__().method, draws=100)
             q, intervals = refit.predict_proba(tested), refit.uncertainty(tested, prob=0.9)
         excess = xlogy(truth, truth) - xlogy(truth, np.maximum(q, LEAST_SCORED))
-        # Every row has every class, as often as the truth says.
-        of_all = q.repeat(classes.size, axis=0), np.tile(codes, TESTED), truth.ravel()
+        # Every row has every class, with the weight of its true probability.
+        slope, _ = calibration_slope(
+            q.repeat(classes.size, axis=0), np.tile(codes, TESTED), weights=truth.ravel()
+        )
         width = float((intervals.upper - intervals.lower).mean())
-        return float(excess.sum(axis=1).mean()), calibration_slope(*of_all)[0], width
+        return float(excess.sum(axis=1).mean()), slope, width
 
     found = np.array(run_tasks(figures, tables, "Learning curve", n_jobs)).T
     shaped = found.reshape(3, len(counts), repeats)

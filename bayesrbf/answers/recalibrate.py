@@ -214,8 +214,13 @@ class _LocalRows[C: Classifier]:
     ) -> tuple[Coefficients, Covariance]:
         """The coefficients by some of the rows, and their covariance."""
         log_shares = np.log(self.model.fitted_.shares_of_use)
-        of_rows = self.log_q[row_indices], self.labels[row_indices], self.weights[row_indices]
-        return fit_update(*of_rows, log_shares, method)
+        return fit_update(
+            self.log_q[row_indices],
+            self.labels[row_indices],
+            self.weights[row_indices],
+            log_shares,
+            method,
+        )
 
     def refitted(self, row_indices: Int[np.ndarray, " row"]) -> C:
         """The arguments of the model, fitted to the training table and some of the rows."""

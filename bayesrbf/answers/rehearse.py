@@ -324,6 +324,7 @@ LEVELS: Final = (0.5, 0.8, 0.9)
 SMALLEST: Final = 1e-3
 """Least probability of a class under a teacher, before it is tempered."""
 ATTEMPTS: Final = 1000
+"""Draws of the labels before an error, where a class keeps too few rows."""
 FEWEST: Final = 2
 """Rows that every class keeps in drawn labels: folds need one on either side."""
 

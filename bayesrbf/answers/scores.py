@@ -288,6 +288,7 @@ LEVEL: Final = 0.9
 """Probability inside the intervals, and inside those that verdicts are read off."""
 
 TINY: Final = 1e-12
+"""Distance from 0 and 1 at which the search for ends of an interval stops."""
 
 Score = Float[np.ndarray, " obs"]
 Positive = Bool[np.ndarray, " obs"]

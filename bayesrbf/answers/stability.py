@@ -23,7 +23,7 @@ from bayesrbf.answers.performance import (
     group_numbers,
     resampled,
 )
-from bayesrbf.answers.scores import Score, decision_curve
+from bayesrbf.answers.scores import decision_curve
 from bayesrbf.base.arrays import Probabilities
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import Rule, row_groups
@@ -261,8 +261,14 @@ def stability(
     shown = [known.index(event)] if event is not None else range(int(len(known) == 2), len(known))
 
     def of_event(c: int) -> EventStability:
-        p: Score = probabilities[:, c]
-        named = str(known[c]), float(threshold), float(level)
-        return EventStability(*named, labels == c, labels >= 0, p, found[..., c])
+        return EventStability(
+            event=str(known[c]),
+            threshold=float(threshold),
+            level=float(level),
+            happened=labels == c,
+            labelled=labels >= 0,
+            probability=probabilities[:, c],
+            refits=found[..., c],
+        )
 
     return Stability(probabilities, found, failures, tuple(map(of_event, shown)))

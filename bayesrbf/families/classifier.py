@@ -1,4 +1,4 @@
-"""What every classifier shares: probabilities, decisions, questions about rows."""
+"""Base class of the classifiers: probabilities, decisions, explanations of rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Classifier(ClassifierMixin, Estimator):
     # ---- fitting
 
     def _reading(self, **changes: Any) -> Reading:
-        """How the training table is read; rows without a label weigh what the user says.
+        """Settings for reading the training table, with the weight of unlabelled rows.
 
         A weight that is left to the data is 1 at first.
         """
@@ -304,7 +304,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     @requires("likelihood", "rows", "draws", "prior")
     def prior_sensitivity(self, X: object) -> xr.Dataset:
-        """How much class probabilities move under half and twice the log prior.
+        """Change of class probabilities under half and twice the log prior.
 
         By importance weights of the draws where these have a light tail; else the mode is found
         again. The weights and temperatures of a stack are fitted again. Rates of kernel networks

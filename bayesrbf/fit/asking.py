@@ -28,7 +28,7 @@ type Fit = FittedTable[FittedModel, object]
 # New cells that are surely not as in training: far outside of it, or missing.
 
 
-ENOUGH: Final = 10
+MIN_ROWS: Final = 10
 """Minimum number of new rows for a warning about missing cells."""
 CHANCE_OF_CHANGE: Final = 1e-6
 """Probability that more missing cells are reported by chance alone."""
@@ -43,7 +43,7 @@ def warn_of_columns(fit: Fit, new: Observations, X: object) -> None:
 
     X is None where the question is about missing cells: more of them are expected then.
     """
-    enough = X is not None and new.n_obs >= ENOUGH
+    enough = X is not None and new.n_obs >= MIN_ROWS
     if sentences := [*(_missing(fit, new, X) if enough else ()), *_far(fit, new)]:
         warn(" ".join(sentences))
 
@@ -77,8 +77,9 @@ def _missing(fit: Fit, new: Observations, X: object) -> Iterator[str]:
     columns = fit.columns
     absent, before = (~table.observed_cells(rows, columns) for rows in (new, fit.table.rows))
     evidence = fit.uses_indicators
-    level = CHANCE_OF_CHANGE, MORE
-    changes = missingness_changes(columns.names, before, absent, *level, together=evidence)
+    changes = missingness_changes(
+        columns.names, before, absent, chance=CHANCE_OF_CHANGE, margin=MORE, together=evidence
+    )
     cells = read_cells(X).columns if any(change.is_more for change in changes) else ()
     for change in changes:
         (name,) = change.columns if change.alone else ("",)
@@ -183,10 +184,10 @@ def missingness_changes(
         shares = counts / np.array(sizes)[:, None]
         for index in np.flatnonzero(np.abs(shares[0] - shares[1]) > margin).tolist():
             n_now, n_before = (int(count) for count in counts[:, index])
-            more = n_now, sizes[0], n_before, sizes[1]
-            fewer = sizes[0] - n_now, sizes[0], sizes[1] - n_before, sizes[1]
-            if min(tail_of_count(*more), tail_of_count(*fewer)) < level:
-                yield index, more
+            more = tail_of_count(n_now, sizes[0], n_before, sizes[1])
+            fewer = tail_of_count(sizes[0] - n_now, sizes[0], sizes[1] - n_before, sizes[1])
+            if min(more, fewer) < level:
+                yield index, (n_now, sizes[0], n_before, sizes[1])
 
     if not min(sizes):
         return []
@@ -255,11 +256,11 @@ def _known_columns(X: object, known: Shaped[np.ndarray, " column"] | None) -> ob
     extra = [name for name in frame.columns if name not in known]
     if not extra or not set(known) <= set(frame.columns):
         return X
-    warn(not_looked_at("X", extra))
+    warn(ignored_columns("X", extra))
     return frame.drop(extra).to_native()
 
 
-def not_looked_at(owner: str, names: Sequence[str]) -> str:
+def ignored_columns(owner: str, names: Sequence[str]) -> str:
     """Message on columns of new rows that the fit does not have."""
     quoted = listed([repr(name) for name in names], 8)
     return f"{owner} has columns that were not there at fit ({quoted}); they are not looked at."

@@ -92,8 +92,9 @@ def fit_temperatures(
     weights: Float[np.ndarray, " obs"],
 ) -> Float[np.ndarray, " member"]:
     """The temperature of every member, as :func:`fit_temperature` has it, all at once."""
-    # Classes come first, so that sums over them run along rows, which are many.
+    # Classes come first: sums over them then run along the long axis of rows.
     by_class = np.moveaxis(log_probabilities, -1, 0)
+    # Finite: exp(-inf) times -inf would make the slope NaN.
     below = np.maximum(by_class - by_class.max(axis=0), np.finfo(float).min)
     true_class = below[labels, np.arange(labels.size)]
     draws = tuple(range(2, true_class.ndim))

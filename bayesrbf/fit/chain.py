@@ -1,12 +1,11 @@
-r"""The way of a class probability: what a model says, then one stage after the other.
+r"""The chain of a class probability: a model, then one stage after the other.
 
-A model says class probabilities at its fitted point, and under every draw. The stages follow in the
-order of :attr:`bayesrbf.fit.table.FittedTable.chain`. Each has one form, for the point and for
-draws: at the point it does what it does at its centre, and where it has a doubt of its own, every
-draw of it moves one draw of the model. What is reported is the point, or the mean over the draws of
-the model where that was chosen (``is_mean``): prevalences and updates then move the mean. Intervals
-are of all draws, moved to lie around what is reported
-(:func:`bayesrbf.fit.probabilities.centred_draws`).
+A model gives class probabilities at its fitted point, and under every draw. The stages follow in
+the order of :attr:`bayesrbf.fit.table.FittedTable.chain`. The point passes every stage at its
+centre. A stage with an uncertainty has as many draws as the model, one for each draw of the model.
+The reported probability is the point, or the mean over the draws of the model (``is_mean``), to
+which prevalences and updates are then applied. Intervals are of all draws, shifted to lie around
+the reported probability (:func:`bayesrbf.fit.probabilities.centred_draws`).
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ Draws = Int[np.ndarray, " draw"]
 
 @dataclass(frozen=True)
 class State:
-    """Class probabilities of some rows on their way, under some draws; one for the point."""
+    """Class probabilities of rows between two stages, under some draws; one at the point."""
 
     log_p: Float[np.ndarray, "draw obs label"]
-    """Log probabilities; as the model says them, up to a constant a row."""
+    """Log probabilities; unnormalised before the first stage, up to a constant per row."""
     log_density: Float[np.ndarray, "draw obs"] | None = None
     """Log density of the observed cells; None at the point, where it is not used."""
     log_weights: Float[np.ndarray, "draw obs"] | None = None
@@ -58,7 +57,7 @@ class State:
 
 @runtime_checkable
 class Seen(Protocol):
-    """Rows that a model has looked at, once for the point and all draws."""
+    """Rows prepared for predictions by a model, at the point and under all draws."""
 
     @property
     def rows(self) -> Observations:
@@ -109,7 +108,7 @@ class AtCentre(Stage):
         return lambda state, point, draws: step(state, point, None)
 
 
-# A model that says probabilities at its point and under draws of its parameters.
+# A model with probabilities at its point and under draws of its parameters.
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ class Source:
     theta: Callable[[], Real[np.ndarray, "chain draw coordinate"]]
     """Gives the draws, when they are asked for."""
     predictor: Callable[[Observations], Predictor]
-    """Prepares rows."""
+    """Gives the class log probabilities of rows at any draw."""
     point: Callable[[Observations], Float[np.ndarray, "obs label"]]
     """Class log probabilities at the fitted point, up to a constant a row."""
     missing_fraction: Callable[[Observations], np.ndarray]
@@ -133,7 +132,7 @@ class Source:
 
 @dataclass(frozen=True)
 class SeenByModel:
-    """Rows that a model has looked at."""
+    """Rows prepared for predictions by a model and its draws."""
 
     source: Source
     rows: Observations
@@ -203,13 +202,13 @@ class Chain:
     is_mean: bool = False
     """Whether the mean over the draws of the model is reported, and not its point."""
     is_centred: bool = True
-    """Whether draws are moved to lie around what is reported."""
+    """Whether draws are shifted to lie around the reported probability."""
     label_noise: Callable[[], LabelNoise | None] | None = None
-    """Gives the label noise that centred draws know of; None: they know of none."""
+    """Gives the label noise of centred draws; None: no label noise."""
     memory: int = MEMORY
     """Bytes that arrays over draws may take."""
     own_draws: bool = True
-    """Whether the draws of the model count."""
+    """Whether draws of the model's parameters count; else all draws start at the point."""
 
     @property
     def n_draws(self) -> int:
@@ -255,7 +254,7 @@ class Chain:
         return Walk(self, self.source.on(rows))
 
     def reported(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities that are reported; draws are never held all at once."""
+        """Reported class log probabilities, block by block of rows."""
         blocks = [self.on(rows.take(block)).reported for block in blocks_of(rows.n_obs, BLOCK)]
         return np.concatenate(blocks)
 
@@ -268,10 +267,10 @@ class Chain:
     def draws(
         self, observations: Observations
     ) -> tuple[Float[np.ndarray, "chain draw obs label"], int]:
-        """Class probabilities of every row under every draw, and the distance of the draws kept.
+        """Class probabilities of every row under every k-th draw, and k.
 
-        Where they would not fit into the memory, every k-th draw is kept, with a warning that says
-        so. ValueError if not even one draw of each chain fits into the memory.
+        k is 1 where all draws fit into the memory; there is a warning otherwise. ValueError if not
+        even one draw of each chain fits.
         """
         thinning = self._thinning(observations.n_obs)
         numbers = self.numbers[:, ::thinning]
@@ -324,7 +323,7 @@ class Chain:
     def _of_draws(
         self, walk: Walk, reported: Float[np.ndarray, "obs label"] | None
     ) -> tuple[Float[np.ndarray, "draw obs label"], Float[np.ndarray, "draw obs"] | None, State]:
-        """Class probabilities of every draw around what is reported, and the draws' weights."""
+        """Class probabilities of every draw, centred on the reported ones, and their weights."""
         state = walk.at(self.numbers.ravel())
         p, weights = np.exp(state.log_p), state.log_weights
         weights = None if weights is None else softmax(weights, axis=0)
@@ -424,7 +423,7 @@ class Walk:
 
     @cached_property
     def reported(self) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities that are reported."""
+        """Reported class log probabilities."""
         chain = self._chain
         if not chain.is_mean:
             return self.point.log_p[0]

@@ -105,8 +105,8 @@ def grouped_folds(
     order = np.flatnonzero(counts.any(axis=1))
     order = order if seed is None else rng.permutation(order)
     for group in order[np.argsort(-counts[order].sum(axis=1), kind="stable")]:
-        # The fold whose squared shares of the classes grow least: it has least of these classes.
-        # Rounding, which depends on the order of the classes, decides no tie.
+        # The fold whose squared class shares grow least has the fewest rows of these classes.
+        # Rounded: floating-point error depends on the order of the classes and must break no tie.
         growth = ((mass + shares[group]) ** 2 - mass**2).sum(axis=1).round(12)
         fold = int(growth.argmin())
         fold_of_group[group], mass[fold] = fold, mass[fold] + shares[group]
@@ -196,11 +196,11 @@ def split_rows(
     there.
     """
     if not isinstance(cv, Integral):
-        yield from _as_given(cv, rows, row_indices, classifier=not responses)
+        yield from _splitter_folds(cv, rows, row_indices, classifier=not responses)
         return
     if cv < 2:
         raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
-    dealt = _dealt(rows)
+    dealt = _rows_to_assign(rows)
     labels = np.minimum(dealt.labels, 0) if responses else dealt.labels
     folds = unit_folds(labels, dealt.units, int(cv), seed)
     for train, test in folds_of(folds, dealt.units):
@@ -208,7 +208,7 @@ def split_rows(
         yield table.distinct(dealt.take(train))[0], table.distinct(dealt.take(test))[0]
 
 
-def _dealt(rows: Observations) -> Observations:
+def _rows_to_assign(rows: Observations) -> Observations:
     """Rows to be assigned to folds, in an order that does not depend on the order of the table.
 
     Equal rows of one subject are one row, and a row of several subjects is one row for each.
@@ -234,7 +234,7 @@ def _dealt(rows: Observations) -> Observations:
     return replace(rows.take(chosen[order]), weights=weights[order], units=units)
 
 
-def _as_given(
+def _splitter_folds(
     cv: object, rows: Observations, row_indices: Int[np.ndarray, " obs"], *, classifier: bool
 ) -> Iterator[Fold]:
     """Folds of a splitter, whose indices are of the rows as they were given."""
@@ -383,7 +383,9 @@ def hiding_masks(
 
 
 SMALLEST: Final = 1e-300
+"""Lower bound of probabilities before their logarithm: 0 has none."""
 STEPS: Final = 200
+"""Fixed-point steps of the offsets of classes never held out."""
 EXCLUDED: Final = 1000.0
 """Nats by which a class never held out is lowered: it then counts at no temperature."""
 
@@ -424,7 +426,7 @@ class HeldOut:
         yield together, "masked copies, their cells and class shares"
 
     @property
-    def parts(self) -> Int[np.ndarray, " obs"]:
+    def pool_folds(self) -> Int[np.ndarray, " obs"]:
         """Fold of every row, for a pool to be fitted to the other folds; two halves of one fold."""
         alone = self.folds is None or np.unique(self.folds).size < 2
         return np.arange(self.labels.size) % 2 if alone else np.asarray(self.folds)
@@ -673,5 +675,5 @@ def log_shares(fold: NumberedFold, n_classes: int) -> Float[np.ndarray, " label"
     """Log shares of the classes among the labelled training rows of a fold."""
     _, rows, _ = fold
     rows = rows.take(rows.labels < n_classes)  # a code beyond is a set of classes
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # a class without a training row has the log share -inf
         return np.log(class_shares(rows.labels, rows.weights, n_classes))

@@ -22,9 +22,11 @@ from jaxtyping import Float
 
 
 GOLDEN: Final = (np.sqrt(5) - 1) / 2
+"""Step of the quantiles of the draws, modulo 1: any number of draws is spread evenly."""
 LABELS_BEFORE: Final = 20
 """Prior sample size: labels without noise."""
 RATES: Final = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 500)])
+"""Grid of the posterior: geometric, for rates of different tables span orders of magnitude."""
 
 
 @dataclass(frozen=True)

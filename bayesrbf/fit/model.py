@@ -222,7 +222,7 @@ class FittedModel(ABC):
         temperature: float,
         missing_fraction: Callable[[Observations], np.ndarray],
     ) -> AnySource:
-        """What the way of a class probability starts from; without draws, of one: the point."""
+        """Source of the chain of a class probability: the draws, else the point as one draw."""
 
         def theta() -> np.ndarray:
             return self.point(log_posterior())[None, None] if draws is None else draws.theta

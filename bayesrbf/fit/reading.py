@@ -63,7 +63,7 @@ def column_doubts(
         "tells classes apart; what it tells that a row has one, missing indicators may)"
         for position in left_out
     ]
-    count, name = told_apart(columns, rows) if grouped else (0, "")
+    count, name = near_duplicates(columns, rows) if grouped else (0, "")
     if count:
         clauses.insert(
             0,
@@ -187,7 +187,7 @@ def _codes_apart(columns: Columns) -> Iterator[str]:
 
 
 def _holds(note: Note, why: str) -> str:
-    """A stand-in."""
+    """Clause on a stand-in for missing cells."""
     often = "one cell" if note.count == 1 else f"{note.count} cells"
     return f"holds {note.value} in {often}, {why} (if it means missing, make it NaN)"
 
@@ -403,14 +403,14 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
 
 
 def units_in(X: object, groups: object, owner: str) -> tuple[Units | None, int, tuple[int, str]]:
-    """Units of the rows of a table in memory, how many are copies, and :func:`told_apart`."""
+    """Units of the rows of a table in memory, how many are copies, and :func:`near_duplicates`."""
     columns = table.learn_columns(X)
     cells = table.encode(X, columns)
     rows, repeated = table.with_units(cells, row_groups(groups, X, owner), relative=False)
-    return rows.units, repeated, told_apart(columns, rows)
+    return rows.units, repeated, near_duplicates(columns, rows)
 
 
-def told_apart(columns: Columns, rows: Observations) -> tuple[int, str]:
+def near_duplicates(columns: Columns, rows: Observations) -> tuple[int, str]:
     """Number of rows that differ from an earlier row in one column alone, and its name.
 
     Rows within chance do not count. It is 0 where they are few: most tables have one or two.

@@ -96,6 +96,7 @@ NO_CALIBRATION: Final = Calibration()
 
 
 JEFFREYS = 0.5
+"""Prior sample size of every class."""
 
 
 def share_draws(
@@ -165,6 +166,7 @@ class ClassShares(Stage):
 NEAR: Final = 3.0
 """Standard deviations outside of the range up to which a row is not far."""
 FURTHEST: Final = 1e100
+"""Upper bound of distances, whose square is finite."""
 HALF: Final = 20.0
 """Standard deviations beyond the near range at which the class shares have the weight 1/2."""
 
@@ -201,7 +203,7 @@ class Extrapolation(Stage):
         far = w > 0
         if not far.any():
             return log_p
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # w rounds to 1 at the largest distances
             rest, log_w = np.log1p(-w[far, None]), np.log(w[far, None])
         result = log_p.copy()
         result[..., far, :] = np.logaddexp(rest + log_p[..., far, :], log_w + self.log_shares)
@@ -265,7 +267,7 @@ class Prevalence(Stage):
         def step(state: State, point: State, draws: Draws | None) -> State:
             logits = state.log_p + self.log_ratio
             log_z = logsumexp(logits, axis=2)
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore"):  # -inf - -inf where a draw allows no class
                 log_p = logits - log_z[:, :, None]
             return replace(state, log_p=log_p, log_weights=None if draws is None else log_z)
 

@@ -131,7 +131,7 @@ class OutOfCore:
         )
         return training, model, fit, message
 
-    def way_of_sample(self, training: TrainingTable) -> str:
+    def note_on_sample(self, training: TrainingTable) -> str:
         """Message on the sample of a fit to the sample alone."""
         drawn, n_rows = self.sample.n_obs, sum(self.lengths)
         whose = f"all {n_rows}" if drawn == n_rows else f"{drawn} of {n_rows}"
@@ -196,7 +196,9 @@ def _read_collection(
     target = y if reading.labelled and isinstance(y, str) else None
     unlabelled = reading.arguments.get("unlabelled")
     reader = LabelsInBlocks(reading.labelled, target, unlabelled, reading.unlabelled_weight)
-    blocks, passes = _parts_of(collection, y if reading.labelled else None, sample_weight, reader)
+    blocks, passes = _labelled_blocks(
+        collection, y if reading.labelled else None, sample_weight, reader
+    )
     survey = blocks.map(partial(_surveyed, options=reading.features)).reduce(Survey.joined)
     columns = _columns(survey, reading.missingness)
     n_rows = sum(survey.lengths)
@@ -279,7 +281,7 @@ def _refuse_inference(reading: Reading, n_rows: int) -> None:
         )
 
 
-def _surveyed(block: Part, options: dict[str, Any]) -> Survey:
+def _surveyed(block: LabelledBlock, options: dict[str, Any]) -> Survey:
     """Columns, labels and weight of a block."""
     n_rows = block.weights.size
     if not n_rows:
@@ -307,7 +309,7 @@ def _columns(survey: Survey, missingness: str) -> table.Columns:
 
 
 def _encoded(
-    block: Part, columns: table.Columns, classes: np.ndarray, like: object
+    block: LabelledBlock, columns: table.Columns, classes: np.ndarray, like: object
 ) -> Observations:
     """The rows of a block."""
     if not block.weights.size:
@@ -333,7 +335,7 @@ class LabelsInBlocks:
 
 
 @dataclass(frozen=True)
-class Part:
+class LabelledBlock:
     """The rows of a block that weigh something, as they were handed over."""
 
     table: Any
@@ -343,9 +345,9 @@ class Part:
     weights: Float[np.ndarray, " obs"]
 
 
-def _parts_of(
+def _labelled_blocks(
     collection: Collection, y: object, sample_weight: object, reader: LabelsInBlocks
-) -> tuple[Blocks[Part], int]:
+) -> tuple[Blocks[LabelledBlock], int]:
     """Blocks with their labels and weights, and the passes that it took to cut these.
 
     Labels and weights are Dask collections of the same partitions, or one value a row in memory.
@@ -356,7 +358,7 @@ def _parts_of(
         lengths, passes = tuple(collection.blocks.map(_length).reduce(add)), 1
     n_blocks = collection.n_blocks
     cut = [_cut(values, lengths, n_blocks, name) for name, values in beside.items()]
-    return collection.blocks.map(partial(_part, reader=reader), *cut), passes
+    return collection.blocks.map(partial(_labelled_block, reader=reader), *cut), passes
 
 
 def _length(block: object) -> list[int]:
@@ -387,7 +389,9 @@ def _cut(
     return [_safe_indexing(values, slice(*pair)) for pair in pairwise(ends)]
 
 
-def _part(block: Any, labels: object, weights: object, reader: LabelsInBlocks) -> Part:
+def _labelled_block(
+    block: Any, labels: object, weights: object, reader: LabelsInBlocks
+) -> LabelledBlock:
     """The rows of a block that weigh something, with their labels."""
     # On a cluster the parts of other collections arrive as what they hold.
     labels, weights = (v.compute() if hasattr(v, "compute") else v for v in (labels, weights))
@@ -412,7 +416,7 @@ def _part(block: Any, labels: object, weights: object, reader: LabelsInBlocks) -
     positive = weighed > 0
     if not positive.all():
         block = _safe_indexing(block, np.flatnonzero(positive))
-    return Part(block, present[positive[~hidden]], hidden[positive], weighed[positive])
+    return LabelledBlock(block, present[positive[~hidden]], hidden[positive], weighed[positive])
 
 
 def _weights(weights: object, n_rows: int) -> Float[np.ndarray, " obs"]:

@@ -54,9 +54,11 @@ METHODS: Final[tuple[Method, ...]] = ("none", "intercept", "slope", "refit")
 """Ways to update, from the simplest on; the slope comes with the intercepts."""
 INTERCEPT_SD: Final = 0.25
 SLOPE_SD: Final = 0.15
+"""Prior standard deviations of the coefficients, in nats and of the slope."""
 SCALES: Final = (1.0, 2.0, 4.0)
+"""Factors of these, of which the evidence chooses one."""
 LEAST_LOG: Final = float(np.log(LEAST_SCORED))
-"""Log probability below which classes are alike: a slope would move them without bound."""
+"""Log probabilities are clipped below: a slope would shift smaller ones without bound."""
 
 LogProbabilities = Float[np.ndarray, "obs label"]
 Labels = Int[np.ndarray, " obs"]
@@ -163,7 +165,7 @@ class Update:
     """An update of a fitted classifier by labelled rows, or the finding that none was better."""
 
     method: Method
-    """What was done. A refit changes the model itself, and its probabilities are not moved."""
+    """The chosen method. A refit changes the model itself, and its coefficients are 0."""
     coefficients: Coefficients
     """Intercepts of the classes, and slope less 1."""
     covariance: Covariance
@@ -177,7 +179,7 @@ class Update:
     date: str
     """When, as 2026-11-27."""
     sentence: str
-    """What was done, and why."""
+    """Message on the method, its coefficients and held-out gains."""
     row_digests: Int[np.ndarray, " row"] = field(default_factory=lambda: np.empty(0, np.int64))
     """Digests of the rows, which are not new to the model; none where no probability moved, or
     where a refit has the rows themselves."""

@@ -40,6 +40,7 @@ COVARIANCES: Final = ("diag", "full")
 K1: Final = 0.63576
 K2: Final = 1.87320
 K3: Final = 1.48695
+"""Coefficients of the approximate divergence: Molchanov et al. (2017), equation 14."""
 LOG_ALPHA_LIMIT: Final = 10.0
 PRUNING_THRESHOLD: Final = 3.0
 """log alpha above which a weight is noise: it would be dropped 19 times in 20."""

@@ -298,8 +298,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         solver = self._solver(training.seed)
         open_weight = self.unlabelled_weight == OPEN
         task = Task(prior, solver, open_weight, column_maps=self.column_maps)
-        rounds = self._rounds(specification, columns)
-        choice, calibration = self._choose(task, *rounds, training)
+        first, rounds = self._rounds(specification, columns)
+        choice, calibration = self._choose(task, first, rounds, training)
         setting = choice.setting
         specification, start = setting.specification, None
         if task.begins_with(rows):

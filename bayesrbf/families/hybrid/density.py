@@ -138,15 +138,17 @@ def _precision_roots(
 
 
 N_FOLDS: Final = 3
+"""Folds of the choice among densities; a candidate is fitted once per fold."""
 N_COMPONENTS: Final = (1, 2, 3, 5, 8, 12)
 STRENGTHS: Final = (1.0, 0.3, 0.1, 0.02)
-"""Parts of the default strength of the covariance prior: where columns are nearly functions of
-each other, the default is far too strong."""
+"""Factors of the default prior sample size of the covariances: it is far too large where
+columns are nearly functions of each other."""
 FIRST: Final = 3
 """Components with which shapes and strengths are compared first."""
 MOST_SELECTION_ROWS: Final = 2000
 """Rows that the choice looks at; it costs some forty fits to them."""
 TOLERANCE, ITERATIONS, STARTS = 1e-4, 100, 2
+"""Settings of EM for the compared candidates; the chosen one has the user's."""
 
 
 @dataclass(frozen=True)

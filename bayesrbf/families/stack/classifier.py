@@ -22,7 +22,7 @@ from bayesrbf.families.stack.members import (
     MEMBERS,
     TREES,
     OtherMember,
-    own_members,
+    chosen_members,
     trial_of,
 )
 from bayesrbf.fit.arguments import SHARED, one_of
@@ -315,7 +315,7 @@ class StackedClassifier(Classifier):
         training, of_blocks = read_training(reading, X, y, sample_weight, groups)
         settings = self._settings(training)
         training, model, message = fit_stack(training, settings, self.cv, self.n_jobs)
-        sampling = "" if of_blocks is None else of_blocks.way_of_sample(training)
+        sampling = "" if of_blocks is None else of_blocks.note_on_sample(training)
         self.fitted_ = self._ended(
             training,
             model,
@@ -327,15 +327,19 @@ class StackedClassifier(Classifier):
         return self
 
     def _settings(self, training: TrainingTable) -> StackSettings:
-        """Which members are fitted, and to what."""
-        columns, rows, seed = training.read_columns, training.rows, training.seed
-        prior = self.prior or MixturePrior()
-        n_classes, levels = training.class_labels.size, columns.n_levels
-        members = own_members(self.members, rows.n_labelled)
-        extra = extra_members(self.extra, columns, training.template)
-        masking, trial = masking_of(rows, columns, n_classes, seed), trial_of(self.members)
-        shared = members, extra, levels, n_classes, prior, seed, masking
-        return StackSettings(*shared, self.missingness, trial)
+        """Settings of the fits: members, priors, and the masking of held-out rows."""
+        columns, rows, n_classes = training.read_columns, training.rows, training.class_labels.size
+        return StackSettings(
+            members=chosen_members(self.members, rows.n_labelled),
+            extra=extra_members(self.extra, columns, training.template),
+            levels=columns.n_levels,
+            n_classes=n_classes,
+            prior=self.prior or MixturePrior(),
+            seed=training.seed,
+            masking=masking_of(rows, columns, n_classes, training.seed),
+            missingness=self.missingness,
+            on_trial=trial_of(self.members),
+        )
 
     # ---- parts of the fit
 

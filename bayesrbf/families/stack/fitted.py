@@ -224,11 +224,17 @@ class FittedStack(FittedModel):
         pool = self.scaled(at_point.pooled(members), missing_fraction)
         # Without copies of rows with cells masked a pool does not know that it knows nothing.
         known = (missing_fraction < 1) | (self.held.masked is None)
-        kinds = self.kinds, self.pool.weights
         log_p = report(pool)
-        return error_coordinates(
-            members, np.exp(pool), np.exp(log_p), missing_fraction, known, *kinds
-        ), log_p
+        coordinates = error_coordinates(
+            members,
+            np.exp(pool),
+            np.exp(log_p),
+            missing_fraction,
+            known,
+            groups=self.member_groups,
+            weights=self.pool.weights,
+        )
+        return coordinates, log_p
 
     def pool_error(self, n_draws: int, seed: int, rows: Observations) -> PoolError:
         """The error of the pool, given the labels of the rows held out and the training rows."""
@@ -287,8 +293,8 @@ class FittedStack(FittedModel):
         """Class log probabilities of held-out rows, by pools fitted to the rows of other folds."""
         held = self.held
         result = np.empty((self.n_scored, self.members.n_classes))
-        for fold in np.unique(held.parts):
-            in_fold = held.parts == fold
+        for fold in np.unique(held.pool_folds):
+            in_fold = held.pool_folds == fold
             stack = self.refitted(~in_fold)
             result[in_fold] = stack.pooled(held.values[in_fold], held.missing_fraction[in_fold])
             if stack.missingness is not None and self.missingness is not None:
@@ -297,11 +303,11 @@ class FittedStack(FittedModel):
         return result
 
     @property
-    def kinds(self) -> Int[np.ndarray, " member"]:
+    def member_groups(self) -> Int[np.ndarray, " member"]:
         """Group of every member, as a number; every member of another library is a group."""
-        kinds = [recipe_of(name).kind for name in self.members.names]
-        kinds += [f"extra {name}" for name in self.names[len(kinds) :]]
-        return np.unique(kinds, return_inverse=True)[1]
+        groups = [recipe_of(name).group for name in self.members.names]
+        groups += [f"extra {name}" for name in self.names[len(groups) :]]
+        return np.unique(groups, return_inverse=True)[1]
 
     @property
     def calibration(self) -> Calibration:

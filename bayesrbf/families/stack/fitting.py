@@ -36,14 +36,14 @@ from bayesrbf.fit.held_out import (
 )
 from bayesrbf.fit.table import TrainingTable
 
-DEALT_TWICE: Final = 200.0
+MAX_ROWS_SPLIT_TWICE: Final = 200.0
 """Weight of the labelled rows up to which they are assigned to folds twice. On 11 tables of 100
 rows another seed then changes a probability by a quarter less, and log loss is .005 better."""
-ENOUGH: Final = 5000
+MAX_HELD_OUT: Final = 5000
 """Number of distinct held-out rows beyond which weights and temperatures hardly improve."""
-SHARE: Final = 0.15
+TIME_SHARE: Final = 0.15
 """Share of the time of a fit for the gain of unlabelled rows, unless a single fold takes more."""
-ALWAYS: Final = 100
+FIXED_COST: Final = 100
 """Fixed cost of a fit, expressed in rows."""
 
 
@@ -62,12 +62,12 @@ def fit_stack(
     members = settings.fit(shared)
     gain = gain_of_unlabelled(settings, folds, held_out, n_jobs)
     held_out, pools = pools_of(held_out, settings, training.owner, cv)
-    if cv is None and rows.n_labelled <= DEALT_TWICE:
+    if cv is None and rows.n_labelled <= MAX_ROWS_SPLIT_TWICE:
         again = numbered_folds(pool_splits(cv, rows, row_indices, seed + 1), training.class_labels)
         later = [(len(folds) + number, train, test) for number, train, test in again]
         if (second := settings.hold_out_folds(later, n_jobs)) is not None:
             pools = mean_pools(pools, fit_pools(second))
-    copies = places_held_out(rows, row_indices, [test for _, _, test in folds])
+    copies = held_out_positions(rows, row_indices, [test for _, _, test in folds])
     column_of = training.read_columns.column_of
     model = stack_of(members, distinct, settings, pools, held_out, column_of)
     model = with_missingness(model, settings, folds, training)
@@ -96,8 +96,9 @@ def with_missingness(
     evident = evident[table.canonical_order(table.distinct(alone)[0]).categories]
 
     def patterns_of(rows: Observations) -> MissingPatterns:
-        shared = settings.n_classes, settings.prior, settings.solver
-        return fit_patterns(rows, columns, evident, *shared)
+        return fit_patterns(
+            rows, columns, evident, settings.n_classes, settings.prior, settings.solver
+        )
 
     evidence, familiarity = [], []
     for _, train, test in folds:
@@ -113,10 +114,8 @@ def with_missingness(
         np.concatenate(evidence),
         np.concatenate(familiarity),
     )
-    log_q, always = (
-        model.pooled(held.values, held.missing_fraction),
-        settings.missingness == "informative",
-    )
+    log_q = model.pooled(held.values, held.missing_fraction)
+    always = settings.missingness == "informative"
     missingness, gain, error = fit_missingness(unfitted, held, log_q, always=always)
     found = f"{gain:+.3f} ± {error:.3f} nats a row held out"
     message = f"Which cells are missing tells too little of the label ({found})."
@@ -133,8 +132,8 @@ def pool_splits(
     if cv is not None:
         return split_rows(cv, rows, row_indices, seed)
     n_rows = int((table.distinct(rows)[0].labels >= 0).sum())
-    n_folds = max(usual_folds(rows.n_labelled), n_rows // ENOUGH)
-    enough = -(-n_folds * ENOUGH // n_rows)
+    n_folds = max(usual_folds(rows.n_labelled), n_rows // MAX_HELD_OUT)
+    enough = -(-n_folds * MAX_HELD_OUT // n_rows)
     return islice(split_rows(n_folds, rows, row_indices, seed), enough)
 
 
@@ -158,7 +157,7 @@ def partly_seen(training: SharedTraining, held_out: HeldOut) -> str:
     for kind, seen in training.seen_by.items():
         if seen < n_rows:
             sentences.append(f"{kind} were fitted to {seen} of {n_rows} different rows.")
-    if n_labelled > ENOUGH and judged < 0.9 * n_labelled:
+    if n_labelled > MAX_HELD_OUT and judged < 0.9 * n_labelled:
         sentences.append(f"{judged} different rows held out gave weights and temperatures.")
     n_reals = training.rows.real.shape[1]
     if default_shape(n_reals) != "full":
@@ -180,9 +179,9 @@ def gain_of_unlabelled(
     if held_out is None or not (folds[0][1].labels < 0).any():
         return ""
     bare = [(number, train.take(train.labels >= 0), test) for number, train, test in folds]
-    time = np.mean([ALWAYS + train.n_obs for _, train, _ in folds]) * (len(folds) + 1)
-    more = np.cumsum([ALWAYS + train.n_obs for _, train, _ in bare])
-    count = max(1, int((more <= SHARE * time).sum()))
+    time = np.mean([FIXED_COST + train.n_obs for _, train, _ in folds]) * (len(folds) + 1)
+    more = np.cumsum([FIXED_COST + train.n_obs for _, train, _ in bare])
+    count = max(1, int((more <= TIME_SHARE * time).sum()))
     again = replace(settings, masking=None).hold_out_folds(bare[:count], n_jobs)
     assert again is not None  # each of these folds holds a row out
     n = again.labels.size
@@ -191,7 +190,7 @@ def gain_of_unlabelled(
     return unlabelled_gain("as given", gains, with_them.weights)
 
 
-def places_held_out(
+def held_out_positions(
     rows: Observations, row_indices: Int[np.ndarray, " obs"], tests: Sequence[Observations]
 ) -> Int[np.ndarray, "two given"]:
     """Row indices of the labelled rows, and the index of each among the held-out rows of all folds.
@@ -201,7 +200,7 @@ def places_held_out(
 
     >>> cells, none = np.array([[1.0], [2.0], [1.0]]), np.zeros((3, 0), int)
     >>> rows = Observations(cells, none, np.array([0, 1, 0]), np.ones(3))
-    >>> places_held_out(
+    >>> held_out_positions(
     ...     rows,
     ...     np.array([4, 5, 7]),
     ...     [rows.take(slice(2, 3)), rows.take(slice(2))],

@@ -258,6 +258,7 @@ class ClassError:
         The residual is the part of the prior variance that the inducing points do not span.
         """
         features = solve_triangular(self.factor, self.inducing.covariance(rows), lower=True).T
+        # Negative by rounding alone, near an inducing point.
         residual = np.maximum(rows.variance - np.square(features).sum(axis=1), 0.0)
         return features @ self.root, np.sqrt(residual)
 
@@ -353,6 +354,7 @@ class PoolError:
         coefficients, n = list[Float[np.ndarray, "obs _"]](), len(versions)
         counts = None
         if self.levels is not None:
+            # The row is among the training rows of its levels: its own label is left out.
             counts = np.maximum(self.levels.effective_count(codes) - 1, 0)
         for rows, error, information in zip(
             self.held, self.classes, self.information.T, strict=True

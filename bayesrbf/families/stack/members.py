@@ -201,6 +201,7 @@ class SharedTraining:
 BLEND_ITERATIONS, BLEND_TOL = 20, 1e-4
 NETWORK_TOL, NETWORK_ITERATIONS = 3e-3, 500
 N_BASIS = 250
+"""Maximum number of features of a kernel network."""
 
 
 @dataclass(frozen=True)
@@ -219,8 +220,8 @@ class KernelMember:
     """Map of the real columns."""
 
     @property
-    def kind(self) -> str:
-        """Members of one kind err together."""
+    def group(self) -> str:
+        """Name of the member group: members of a group err together."""
         return "linear" if self.kernel == "linear" else "kernel network"
 
     def rows_of(self, training: SharedTraining) -> SharedTraining:
@@ -258,8 +259,8 @@ class MixtureMember:
     """A mixture has no kernel whose rates could be learned."""
 
     @property
-    def kind(self) -> str:
-        """Members of one kind err together: those of one Gaussian a class, and of several."""
+    def group(self) -> str:
+        """Name of the member group: a single Gaussian per class, or several."""
         return "Gaussian" if self.n_components == 1 else "mixture"
 
     @property
@@ -296,8 +297,8 @@ class TreeMember:
     grow: Callable[..., Forest | Boosting]
     """Function of labelled rows and a seed."""
 
-    kind: ClassVar = "trees"
-    """Members of one kind err together."""
+    group: ClassVar = "trees"
+    """Name of the member group: members of a group err together."""
 
     def fit(self, rows: Observations, n_classes: int, seed: int) -> Forest | Boosting:
         """Grow on the labelled rows, in the canonical order of columns and classes."""
@@ -352,7 +353,7 @@ def recipe_of(name: str) -> Member | TreeMember:
     return MEMBERS[name] if name in MEMBERS else TREES[name]
 
 
-def own_members(members: object, n_labelled: float) -> tuple[str, ...]:
+def chosen_members(members: object, n_labelled: float) -> tuple[str, ...]:
     """Names of the members that ``StackedClassifier(members=...)`` asks for, trees last.
 
     ``n_labelled`` is the number of labelled units.

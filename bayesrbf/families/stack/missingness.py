@@ -99,7 +99,7 @@ class MissingPatterns:
         """
         n_missing, n_measured = (indicators == 1).sum(axis=1), (indicators == 0).sum(axis=1)
         without_evidence = np.delete(np.arange(self.columns.size), self.evident)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # a column never, or always, missing in training
             logs = np.log(np.stack([1 - self.frequencies, self.frequencies]))[:, without_evidence]
         rest = indicators[:, without_evidence]
         of_others = np.where(rest == 1, logs[1], np.where(rest == 0, logs[0], 0.0)).sum(axis=1)
@@ -223,7 +223,7 @@ class Missingness:
         familiarity: Float[np.ndarray, " obs"],
     ) -> Float[np.ndarray, "obs label"]:
         """Mixture of the probabilities given the patterns and of those of the pool."""
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # a familiarity of 0 or 1 leaves one term
             log_f, rest = np.log(familiarity)[:, None], np.log1p(-familiarity)[:, None]
         return np.logaddexp(log_f + self.given_patterns(log_q, evidence), rest + log_q)
 
@@ -285,7 +285,7 @@ def fit_missingness(
     The gain is out of fold, in nats per row. Where it is less than ``LEAST_GAIN`` standard errors,
     the exponent of the evidence is 0 unless ``always``.
     """
-    gains, folds = np.zeros(held.labels.size), held.parts
+    gains, folds = np.zeros(held.labels.size), held.pool_folds
     for fold in np.unique(folds):
         test = folds == fold
         scores = []

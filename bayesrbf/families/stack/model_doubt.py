@@ -20,7 +20,7 @@ from bayesrbf.families.estimator import AnyFit
 from bayesrbf.families.stack.fitted import FittedStack, SeenByPool, StackSettings
 from bayesrbf.families.stack.fitting import fit_stack
 from bayesrbf.families.stack.intervals import PoolError
-from bayesrbf.families.stack.members import own_members, trial_of
+from bayesrbf.families.stack.members import chosen_members, trial_of
 from bayesrbf.fit.chain import Draws, Seen, Stage, State, Step
 from bayesrbf.fit.held_out import masking_of
 from bayesrbf.fit.label_noise import LabelNoise
@@ -65,32 +65,32 @@ class ModelDoubt:
         error = cache(partial(self.pool.pool_error, n_draws, seed, rows))
         return ModelUncertainty(self.pool, error, towards)
 
-    def held_out(self, log_p: Float[np.ndarray, "obs label"], n_draws: int) -> GivenSource:
+    def held_out(self, log_p: Float[np.ndarray, "obs label"], n_draws: int) -> HeldOutSource:
         """A source of rows held out, which were given ``log_p``.
 
         ``whole`` has the index of a row among those that the pool held out, and its own.
         """
-        return GivenSource(self.pool, log_p, (1, n_draws))
+        return HeldOutSource(self.pool, log_p, (1, n_draws))
 
 
 @dataclass(frozen=True)
-class GivenSource:
+class HeldOutSource:
     """Held-out rows of a classifier, with their class log probabilities."""
 
     pool: FittedStack
     log_p: Float[np.ndarray, "obs label"]
     shape: tuple[int, int]
 
-    def on(self, rows: Observations) -> SeenAsGiven:
+    def on(self, rows: Observations) -> SeenHeldOut:
         """Look at some rows."""
-        return SeenAsGiven(self, rows)
+        return SeenHeldOut(self, rows)
 
 
 @dataclass(frozen=True)
-class SeenAsGiven:
+class SeenHeldOut:
     """Held-out rows of a classifier, looked at once for the point and all draws."""
 
-    source: GivenSource
+    source: HeldOutSource
     rows: Observations
 
     @property
@@ -142,7 +142,7 @@ class ModelUncertainty(Stage):
             apart = np.maximum(by_pool.log_p, LEAST_DISPUTED_LOG) - disputed
             error = error.only(self.component) if self.component in names.PARTS_OF_ERROR else error
             # Draws around the pool do not change the median.
-            correction = error.median_correction(np.exp(log_p)) * disputed_share(log_p)
+            correction = error.median_correction(np.exp(log_p)) * clipped_ratio(log_p)
             log_odds_shift = np.zeros((draws.size, *log_p.shape))
             if self.component != names.OTHER_KINDS:
                 log_odds_shift += error.draws(draws)
@@ -156,7 +156,7 @@ class ModelUncertainty(Stage):
         return step
 
 
-def disputed_share(log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "obs label"]:
+def clipped_ratio(log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "obs label"]:
     """Ratio of the log odds after clipping at the disputed probability to the reported ones.
 
     It is 1 unless the reported probability lies nearer to 0 or 1 than the clip.
@@ -185,7 +185,7 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
     training = fit.table
     rows, n_classes = training.rows, training.class_labels.size
     seed = training.seed
-    members = own_members("default", rows.n_labelled)
+    members = chosen_members("default", rows.n_labelled)
     masking = masking_of(rows, training.read_columns, n_classes, seed)
     levels = training.read_columns.n_levels
     settings = StackSettings(

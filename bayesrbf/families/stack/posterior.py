@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 LEAST_LOG: Final = -60.0
 """Held-out log probabilities are clipped below: one overflow must not set a temperature."""
 EM_STEPS: Final = 300
+"""Fixed, without a tolerance: a step is two products with a vector."""
 
 
 def bounded_log_probabilities(
