@@ -149,7 +149,7 @@ def centred_draws(
 def outer_ends(
     lower: Float[np.ndarray, "obs label"], upper: Float[np.ndarray, "obs label"]
 ) -> dict[str, np.ndarray]:
-    """Ends of intervals: 0 and 1 where they are nearer to them than anybody may dispute.
+    """Ends of intervals; 0 or 1 where they are nearer to it than the least disputed probability.
 
     Rule 8 of the intervals of a stack.
 

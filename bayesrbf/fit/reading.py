@@ -106,7 +106,7 @@ def warn_of_labels(
 
 
 def warn_of_copies(repeated: int, n_rows: int, owner: str) -> None:
-    """Warn where many rows are copies of an earlier one; ``status_`` tells of any."""
+    """Warn where many rows are copies of an earlier one; ``status_`` names any."""
     if repeated > MANY_COPIES * n_rows:
         warn(f"{owner}.fit: {copies_sentence(repeated)}", ColumnWarning)
 

@@ -84,12 +84,11 @@ NO_CALIBRATION: Final = Calibration()
 """The identity: temperature 1 and no offsets."""
 
 
-# The doubt about the class shares, which is all that is known of a row without a cell: rule 2 of
-# the intervals of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
+# Uncertainty of the class shares, the prediction for a row without a cell: rule 2 of the intervals
+# of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
 #
-# What is calibrated is shrunk towards the class shares of training by b, and a row without a cell
-# is given the shares themselves. They are frequencies of :math:`n_c` rows. A draw has shares of its
-# own, after Jeffreys' prior,
+# Calibrated probabilities are shrunk towards the class shares of training by b. The shares are
+# frequencies of :math:`n_c` rows. A draw has shares under Jeffreys' prior,
 #
 # .. math:: \pi_s \sim \mathrm{Dirichlet}(n + 1/2), \qquad
 #     \log p_s(c | x) \to \log p_s(c | x) + b(x) \, \log \frac{\pi_{s c}}{\pi_c}.
@@ -148,19 +147,18 @@ class ClassShares(Stage):
         return step
 
 
-# Rows far outside of the training table, of which less and less is known: rule 3 of the intervals
-# of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
+# Out-of-distribution rows, far outside of the training table: rule 3 of the intervals of a stack
+# (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
 #
-# The tail of a model's densities decides there, which no row has ever told: a Gaussian is sure of a
+# The tails of a model's densities decide there, which no row supports: a Gaussian is sure of a
 # class at any distance. With :math:`e(x)` the largest distance of a cell from the range of its
-# column in training, in standard deviations and less those that are near, what is given out is
+# column in training, in standard deviations beyond the near ones, the reported probability is
 #
 # .. math:: (1 - w) \, p(c | x) + w \, \pi_c, \quad
 #     \frac{w}{1 - w} = \Bigl(\frac{e(x)}{20}\Bigr)^2,
 #
-# the class shares of training the more the further the row: the odds that it is of no class as the
-# training table has them rise as those of a distribution with a heavy tail. Where e is 0, nothing
-# is changed.
+# It nears the class shares of training with the distance: the odds w / (1 - w) of a row of another
+# population rise as under a heavy-tailed distribution. Where e is 0, nothing is changed.
 
 
 NEAR: Final = 3.0

@@ -48,24 +48,24 @@ formula.
 
 **The draws** of ``refine``, by the rules
 
-1. *Error.* A draw is a function of the row: the pool at its fitted point, whose log probabilities
-   are moved by a draw of :math:`\delta_c / \sqrt{2}`. Log odds of two classes are the difference of
-   two errors, so theirs has the variance of the law; of more classes it is somewhat less.
-2. *Class shares*, which are all that is known of a row without a cell, are frequencies of so many
-   rows: every draw has its own (:class:`bayesrbf.fit.stages.ClassShares`).
-3. *Far rows* are given the class shares, the more the further
+1. *Error.* A draw is a function of the row: the log probabilities of the pool at its fitted point
+   plus a draw of :math:`\delta_c / \sqrt{2}`. Log odds of two classes are the difference of two
+   errors, so their error has the variance of the law; with more classes it is somewhat less.
+2. *Class shares*, the prediction for a row without a cell, are frequencies of a finite number of
+   rows, and are drawn anew for every draw (:class:`bayesrbf.fit.stages.ClassShares`).
+3. *Out-of-distribution rows* are shrunk towards the class shares, the more the further
    (:class:`bayesrbf.fit.stages.Extrapolation`).
-4. *Prevalences.* Draws weigh as they find such a row probable where classes are as in use
-   (:class:`bayesrbf.fit.stages.Prevalence`).
-5. *Updates* move every draw by intercepts and a slope of its own
+4. *Prevalences.* The weight of a draw at a row is its probability of such a row at the prevalences
+   of use (:class:`bayesrbf.fit.stages.Prevalence`).
+5. *Updates* apply drawn intercepts and a drawn slope to every draw
    (:class:`bayesrbf.fit.updates.Updated`).
-6. *Centre.* Each class is moved in log odds to have the median :math:`l \sqrt{1 + \pi V / 8}`,
+6. *Centre.* The log odds of each class are shifted to the median :math:`l \sqrt{1 + \pi V / 8}`,
    with V the variance of the draws: a calibrated probability is the mean of the frequencies of such
    rows, which lies nearer to 1/2 than their median [1]_.
-7. *Label noise* has a rate that the labels of rows held out leave open: every draw has its own
+7. *Label noise.* Its rate is drawn from the posterior given the labels of held-out rows
    (:func:`bayesrbf.fit.label_noise.fit_label_noise`).
-8. *Ends* are quantiles of these draws, and 0 or 1 where they are nearer to it than anybody may
-   dispute (:func:`bayesrbf.fit.probabilities.outer_ends`).
+8. *Ends* are quantiles of these draws; ends nearer to 0 or 1 than the least disputed probability
+   are set to it (:func:`bayesrbf.fit.probabilities.outer_ends`).
 
 .. [1] MacKay (1992), The evidence framework applied to classification networks, Neural
    Computation 4, section 3.
@@ -521,7 +521,7 @@ def error_coordinates(
 
 @dataclass(frozen=True)
 class PoolErrorStage(Stage):
-    """Rule 1: the pool at its fitted point, moved by the error of every draw."""
+    """Rule 1: the pool at its fitted point, shifted by the error of every draw."""
 
     error: Callable[[], PoolError]
     """Gives the error, when it is asked for."""
