@@ -355,7 +355,7 @@ class Masking:
 
 
 def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) -> Masking | None:
-    """The scheme that hides cells; None where a missing cell says something.
+    """Scheme that masks cells; None where missing cells are informative.
 
     None, too, where labels are sets of classes, of which no shares follow.
     """
@@ -369,7 +369,7 @@ def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) 
 def hiding_masks(
     observed: Bool[np.ndarray, "obs column"], rng: np.random.Generator
 ) -> Bool[np.ndarray, "copy obs column"]:
-    """Which cells every copy hides; the last copy keeps one observed cell of every row."""
+    """Cells that every copy masks; the last copy keeps one observed cell of every row."""
     n_obs, n_columns = observed.shape
     shares = (np.arange(STRATA)[:, None] + rng.random((STRATA, n_obs))) / STRATA
     masks = rng.random((STRATA, n_obs, n_columns)) < shares[..., None]
@@ -475,7 +475,7 @@ class HeldOut:
         return self.mapped(without) if absent.size else self
 
     def mapped(self, function: Callable[[np.ndarray], np.ndarray]) -> HeldOut:
-        """A function of the predictions of rows and of their masked copies (the second axis)."""
+        """The record with changed predictions of rows and masked copies, along the second axis."""
         masked = None if self.masked is None else function(self.masked)
         return replace(self, values=function(self.values[:, None])[:, 0], masked=masked)
 

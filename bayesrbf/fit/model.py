@@ -37,7 +37,7 @@ LEAST_TABLES: Final = 50
 
 @dataclass(frozen=True)
 class Replicates:
-    """Labels or responses drawn for training rows, beside their own."""
+    """Labels or responses drawn for training rows, with the observed ones."""
 
     rows: Int[np.ndarray, " row"]  # Places among the training rows.
     drawn: Shaped[np.ndarray, "chain draw row"]
@@ -124,7 +124,7 @@ class Doubt(Protocol):
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
-        """Real columns, levels and classes of their table."""
+        """Real columns, levels and classes of the table."""
 
     @property
     def copies(self) -> Int[np.ndarray, "2 given"] | None:
@@ -148,7 +148,7 @@ class FittedModel(ABC):
     """
 
     pools: ClassVar[bool] = False
-    """Whether it is a pool, whose temperatures and error are its own."""
+    """Whether the model is a pool, which has temperatures and an error."""
     doubtable: ClassVar[bool] = False
     """Whether a stack of the same rows can doubt it."""
     maps: PowerMaps | None = None
@@ -203,15 +203,15 @@ class FittedModel(ABC):
         return None
 
     def at_prior_power(self, power: float) -> FittedModel:
-        """The model fitted again, of a pool, its prior raised to a power."""
+        """The pool, fitted again with its prior raised to a power; other models unchanged."""
         return self
 
     def at_scale(self, scale: float, rows: Observations) -> FittedModel:
-        """The model fitted again with the scale multiplied that its draws take as given, if any."""
+        """The model, fitted again with a multiple of the scale that draws hold fixed, if any."""
         return self
 
     def error(self, n_draws: int, seed: int, rows: Observations) -> Stage | None:
-        """The stage that moves draws by its error, of a pool; ``rows`` are those of training."""
+        """Stage that shifts draws by the error of a pool; ``rows`` are the training rows."""
         return None
 
     def chain_source(
@@ -247,7 +247,7 @@ class FittedModel(ABC):
         return ()
 
     def familiarity(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """Probability that cells of rows are missing as in training; NaN where it plays no part."""
+        """Probability that cells are missing as in training; NaN without missing indicators."""
         return np.full(rows.n_obs, np.nan)
 
     def at_prevalence(

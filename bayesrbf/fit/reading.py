@@ -254,12 +254,12 @@ Codes = Int[np.ndarray, " obs"]
 
 @dataclass(frozen=True)
 class Reading:
-    """Arguments of an estimator that say how its training table is read."""
+    """Settings of an estimator for reading its training table."""
 
     owner: str
     """Name of the estimator, for errors."""
     arguments: Arguments
-    """Arguments of its constructor."""
+    """Arguments of the estimator's constructor."""
     labelled: bool = True
     """Whether y holds class labels."""
     of_sample: bool = False
@@ -277,7 +277,7 @@ class Reading:
 
     @property
     def missingness(self) -> str:
-        """Whether it tells anything that a cell is missing; where that is open, not at first.
+        """Assumption on missing cells: ``ignorable`` or ``informative``; ``cv`` begins ignorable.
 
         What is fitted to samples decides it member by member.
         """

@@ -244,7 +244,7 @@ def fit_extrapolation(
 
 @dataclass(frozen=True)
 class Prevalence(Stage):
-    r"""Class shares of use in place of those of training.
+    r"""Bayes' rule for class shares of use that differ from the shares of training.
 
     Of a draw s, with r their ratio, Bayes' rule is about the mean over the draws,
 

@@ -195,7 +195,7 @@ DIAGNOSED = 200
 
 
 def before_updates(chain: Chain) -> Chain:
-    """The chain without updates: what is held out of training is judged before them."""
+    """The chain without updates, for held-out rows of the training population."""
     return replace(chain, use=tuple(stage for stage in chain.use if isinstance(stage, Prevalence)))
 
 
@@ -219,9 +219,9 @@ class FittedTable[M: FittedModel, D]:
     draws: Draws | None = None
     """Draws, with the components named as in the fit."""
     raw: Draws | None = None
-    """The draws as they came."""
+    """The draws before relabelling of components."""
     doubt: Doubt | None = None
-    """Other kinds of models, where intervals count that this one may be wrong."""
+    """Stack of the same rows, where intervals include the model uncertainty; else None."""
     updates: tuple[Update, ...] = ()
     """Updates by labelled rows of other populations, in their order."""
 
@@ -272,7 +272,7 @@ class FittedTable[M: FittedModel, D]:
         return changed
 
     def at_prevalence(self, prevalence: Float[np.ndarray, " label"] | None) -> FittedTable[M, D]:
-        """The fit at other class probabilities of use; None: at those it stands for.
+        """The fit at other class shares of use; None: those of training or of the last update.
 
         An update moves with them; without one they are kept beside the class shares of training.
         """
@@ -347,7 +347,7 @@ class FittedTable[M: FittedModel, D]:
         return self.model.point(self.log_posterior)
 
     def with_draws(self, raw: Draws) -> FittedTable[M, D]:
-        """The fit with draws, as they came and with the components named as in the fit.
+        """The fit with draws, whose components are relabelled as in the fit.
 
         Other models beside it were asked for with the draws before.
         """
@@ -379,7 +379,7 @@ class FittedTable[M: FittedModel, D]:
         return self.model.replicates(self.log_posterior, self.rows, self.draws, self.table.seed)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Every figure about the fit and its draws, each with a sentence and a judgement."""
+        """Diagnostics of the fit and its draws, each with a message and a verdict."""
         from bayesrbf.inference.diagnose import judge_columns, judge_copies, judge_map
 
         return (
@@ -390,7 +390,7 @@ class FittedTable[M: FittedModel, D]:
         )
 
     def _findings_of_draws(self) -> Iterator[Finding]:
-        """Findings about draws and their leave-one-out figures; of a point, that it is one."""
+        """Diagnostics of draws and leave-one-out figures; a point has a single finding."""
         from bayesrbf.inference.diagnose import findings, judge_leave_one_out, leave_one_out
         from bayesrbf.inference.draws import point
 
@@ -454,7 +454,7 @@ class FittedTable[M: FittedModel, D]:
         return bool(self.evident_columns)
 
     def familiarity(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """Probability that cells of rows are missing as in training; NaN where it plays no part."""
+        """Probability that cells are missing as in training; NaN without missing indicators."""
         if self.table.missingness == "ignorable":
             return np.full(rows.n_obs, np.nan)
         return self.model.familiarity(rows)
@@ -468,7 +468,7 @@ class FittedTable[M: FittedModel, D]:
     def class_log_probabilities(
         self, rows: Observations, draws: int | None = None
     ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities as they are reported; a mean over draws may be over fewer."""
+        """Reported class log probabilities; a mean over draws may be over ``draws`` of them."""
         return self.chain.thinned(draws).reported(rows)
 
     @cached_property
@@ -520,7 +520,7 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def assumes_model(self) -> bool:
-        """Whether intervals know of no other kind of model."""
+        """Whether intervals leave out the model uncertainty."""
         return self.doubt is None and not self.model.pools
 
     @cached_property
@@ -532,7 +532,7 @@ class FittedTable[M: FittedModel, D]:
     def held_out_summary(
         self, p: Float[np.ndarray, "obs label"], prob: float = 0.9
     ) -> tuple[Int[np.ndarray, " row"], PredictiveSummary] | None:
-        """Summary that new rows have, of training rows held out, and their positions.
+        """Positions of held-out training rows, and the summary of their class probabilities.
 
         ``p`` are the probabilities that a fit without them gave them, NaN of a row without any.
         None where no pool has held the rows out, or the fit is a point.
@@ -561,12 +561,12 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def mixture(self) -> FittedMixture | None:
-        """The mixture that says what rows look like, at the prevalences of training."""
+        """Density of the rows, at the prevalences of training; None without one."""
         return cast(FittedMixture | None, self.model.density)
 
     @property
     def density(self) -> FittedMixture:
-        """The mixture that says what rows look like, at the prevalences of use."""
+        """Density of the rows, at the prevalences of use."""
         mixture = self.mixture
         assert mixture is not None  # what asks for a density is not there without one
         parameters = self.in_use(mixture.parameters)

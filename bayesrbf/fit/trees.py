@@ -175,7 +175,7 @@ def _variables(
 
 
 def dataset_of(variables: Mapping[str, Labelled], coords: Mapping[str, Names]) -> xr.Dataset:
-    """A dataset with those of the coords that its dims have."""
+    """A dataset with the coordinates of its dims."""
     sizes: dict[str, int] = {}
     for dims, values in variables.values():
         sizes.update(zip(dims, np.shape(values), strict=True))
@@ -364,7 +364,7 @@ def predictions(
 def predictive_check(
     rows: np.ndarray, drawn: np.ndarray, truth: np.ndarray, thinning: int = 1
 ) -> dict[str, xr.DataTree]:
-    """Labels or responses drawn for rows beside their true ones, as predictive checks read them.
+    """Drawn and true labels or responses of rows, in the groups of predictive checks.
 
     ``drawn`` runs over chain, every k-th draw and obs; k is ``thinning``. Groups are
     ``posterior_predictive`` and ``observed_data``, both with ``y``.
@@ -428,7 +428,7 @@ def with_replicates(
 def with_drawn_labels(
     tree: xr.DataTree, classes: Shaped[np.ndarray, " label"], y: object, seed: int
 ) -> xr.DataTree:
-    """Predictions with labels drawn from them, beside the true ones, for predictive checks."""
+    """Predictions with drawn and true labels, for predictive checks."""
     probability = tree[names.PREDICTIONS][names.PROBABILITY]
     labels, codes = table.encode_labels(y)
     unknown = np.setdiff1d(labels, classes)

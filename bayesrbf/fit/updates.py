@@ -169,13 +169,13 @@ class Update:
     coefficients: Coefficients
     """Intercepts of the classes, and slope less 1."""
     covariance: Covariance
-    """Inverse curvature at them; 0 of what is not in doubt."""
+    """Inverse curvature at the coefficients; 0 for fixed ones."""
     log_shares: Float[np.ndarray, " label"]
     """Log class shares that the probabilities stood for before."""
     shares: Float[np.ndarray, " label"]
-    """Class shares that they stand for now."""
+    """Class shares of the updated probabilities."""
     n_rows: int
-    """Labelled rows that it was fitted to."""
+    """Number of labelled rows of the fit."""
     date: str
     """When, as 2026-11-27."""
     sentence: str
@@ -247,7 +247,7 @@ class Updated(Stage):
 
     @cached_property
     def drawn(self) -> Float[np.ndarray, "draw coefficient"]:
-        """Intercepts and slope of every draw; of one alone they are those at the mode."""
+        """Intercepts and slope of every draw; the mode for a single draw."""
         drawn = np.tile(self.update.coefficients, (self.n_draws, 1))
         if self.n_draws > 1:
             rng, zero = np.random.default_rng([self.seed, 2]), np.zeros(drawn.shape[1])

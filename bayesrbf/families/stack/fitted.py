@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 @stored
 class FittedStack(FittedModel):
-    """A fitted stack; its own posterior is that of weights and temperatures."""
+    """A fitted stack, with the posterior of the pool's weights and temperatures."""
 
     pools = True
 
@@ -79,7 +79,7 @@ class FittedStack(FittedModel):
     pool: Pool
     """Pool of rows with all cells."""
     held: HeldOut
-    """Predictions of the members for rows that they were not fitted to."""
+    """Held-out predictions of the members."""
     companion: FittedMixture
     names: tuple[str, ...]
     """Names of the members."""
@@ -94,7 +94,7 @@ class FittedStack(FittedModel):
     """Message on the held-out gain in log score by missing indicators; empty where few cells were
     missing."""
     matrix_scaling: MatrixScaling | None = None
-    """Matrix scaling after the pool; None of two classes, or where it gains nothing."""
+    """Matrix scaling after the pool; None for two classes, or without a held-out gain."""
     column_of: Int[np.ndarray, " cell"] | None = None
     """Column of every real, then of every code; None: each is a column, as in older files."""
 
@@ -128,18 +128,18 @@ class FittedStack(FittedModel):
     def reported(
         self, log_q: Float[np.ndarray, "row label"], rows: Observations
     ) -> Float[np.ndarray, "row label"]:
-        """Class log probabilities of rows that come as in training, from those of the pool."""
+        """Class log probabilities given missing indicators, from log probabilities of the pool."""
         return log_q if self.missingness is None else self.missingness.reported(log_q, rows)
 
     def reported_held_out(
         self, log_q: Float[np.ndarray, "held label"]
     ) -> Float[np.ndarray, "held label"]:
-        """Reported class log probabilities of unmasked held-out rows, from those of the pool."""
+        """Class log probabilities of unmasked held-out rows given missing indicators, likewise."""
         return log_q if self.missingness is None else self.missingness.reported_held_out(log_q)
 
     @property
     def evident_columns(self) -> tuple[int, ...]:
-        """Columns whose missing indicators are evidence; none where held-out rows lose by them."""
+        """Positions of columns with evident missing indicators; empty if the exponent is 0."""
         if self.missingness is None or self.missingness.exponent == 0:
             return ()
         patterns = self.missingness.patterns
@@ -166,7 +166,7 @@ class FittedStack(FittedModel):
     def scaled(
         self, log_q: Float[np.ndarray, "row label"], missing_fraction: Float[np.ndarray, " row"]
     ) -> Float[np.ndarray, "row label"]:
-        """Class log probabilities after the matrix scaling, from those of the pool before it."""
+        """Class log probabilities after the matrix scaling of pooled log probabilities."""
         scaling = self.matrix_scaling
         return log_q if scaling is None else scaling.scaled(log_q, missing_fraction)
 
@@ -199,7 +199,7 @@ class FittedStack(FittedModel):
         return replace(stack, missingness=missingness)
 
     def with_matrix_scaling(self) -> FittedStack:
-        """The stack with the matrix scaling that held-out rows and its pools give."""
+        """The stack with the matrix scaling fitted to held-out rows."""
         held, plain = self.held, replace(self, matrix_scaling=None)
         scaling = fit_matrix_scaling(plain.pooled(held.values, held.missing_fraction), held)
         return replace(plain, matrix_scaling=scaling)
@@ -458,7 +458,7 @@ class FittedStack(FittedModel):
 
 @dataclass(frozen=True)
 class PoolSource:
-    """A stack, whose draws are of its error alone."""
+    """Source of a chain: a stack at its fitted point, whose only draws are of the error."""
 
     pool: FittedStack
     shape: tuple[int, int]
@@ -497,7 +497,7 @@ class SeenByPool:
         return self.pool.members.log_probabilities(self.rows)
 
     def error_under(self, error: PoolError) -> ErrorOfRows:
-        """The error of the pool; of rows held out, given the other labels."""
+        """Error of the pool; for held-out rows, given the labels of all other rows."""
         if self.held is None:
             report = partial(self.pool.reported, rows=self.rows)
             coordinates, _ = self.pool.error_coordinates(self.values, self.missing_fraction, report)
@@ -522,7 +522,7 @@ class SeenByPool:
         return self.pool.companion.log_density(self.rows)
 
     def state(self, draws: Int[np.ndarray, " draw"] | None) -> State:
-        """The pool at its fitted point, under every draw alike."""
+        """Log probabilities of the pool at its fitted point, the same under every draw."""
         if draws is None:
             return State(self.log_p[None])
         log_p = np.broadcast_to(self.log_p, (draws.size, *self.log_p.shape))
@@ -576,7 +576,7 @@ class StackSettings:
         rows: Observations,
         seed: int,
     ) -> SharedTraining:
-        """Rows, and what members fitted to them share."""
+        """Training rows, and the maps, layers and mixtures that members share."""
         return SharedTraining(rows, self.levels, self.n_classes, self.prior, self.seed + seed)
 
     def fit(self, training: SharedTraining) -> FittedMembers:
@@ -607,7 +607,7 @@ class StackSettings:
         return Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
 
     def hold_out(self, numbered: NumberedFold) -> Answer:
-        """Predictions of members fitted to some rows for others: as they are, with cells masked."""
+        """Predictions of a fold's held-out rows, unmasked and with cells masked, and these rows."""
         fold, train, test = numbered
         members = self.fit(self.training(train, fold + 1)).condensed
         masking, versions = self.masking, [test]
@@ -640,7 +640,7 @@ class StackSettings:
         return hold_out_folds(folds, answer, self.n_classes, n_jobs, self.masking)
 
     def _known_first(self, number: int, first: Answer, fold: NumberedFold) -> Answer:
-        """Predictions of a fold, where those of one are known."""
+        """Predictions of a fold; known ones for the fold with this number."""
         return first if fold[0] == number else self.hold_out(fold)
 
     def hold_out_in_turn(

@@ -113,7 +113,7 @@ MAX_INFORMANTS: Final = 300
 MIN_GAIN: Final = 1e-6
 """Residual variance times information below which no inducing point is added."""
 SMALLEST: Final = 1e-12
-"""Least probability of all other classes."""
+"""Lower bound of the probability of all other classes, which is a divisor."""
 MOST_DRAWS: Final = 1000
 """Draws of the error; further draws of a posterior repeat them."""
 
@@ -132,7 +132,7 @@ class ErrorCoordinates:
     """``g``: factor of the prior standard deviation; 0 for a row without a cell."""
 
     def take(self, rows: Sequence[int] | Int[np.ndarray, " some"]) -> ErrorCoordinates:
-        """The coordinates of some of the rows."""
+        """Coordinates of the rows with these indices."""
         return ErrorCoordinates(self.coordinates[rows], self.scale[rows])
 
     def at_prior_power(self, power: float) -> ErrorCoordinates:
@@ -315,7 +315,7 @@ class PoolError:
     completions: tuple[Completions, ...]
     levels: TrainingLevels | None
     prior_power: float = 1.0
-    """Power of the prior density of the error: its variances are divided by it."""
+    """Power of the prior density of the error, by which the prior variances are divided."""
 
     def at_prior_power(self, power: float) -> PoolError:
         """The errors under the prior raised to a power."""
@@ -324,7 +324,7 @@ class PoolError:
         return replace(self, classes=classes, held=held, prior_power=self.prior_power * power)
 
     def at(self, rows: Sequence[ErrorCoordinates], codes: Codes) -> ErrorOfRows:
-        """The errors of new rows by their coordinates for every class and their levels."""
+        """Errors of new rows from coordinates for every class and codes of levels."""
         counts = None if self.levels is None else self.levels.effective_count(codes)
         marginalised = [
             completions.marginalised(of_class).at_prior_power(self.prior_power)
@@ -339,7 +339,7 @@ class PoolError:
     def _of(
         self, coefficients: Sequence[Float[np.ndarray, "obs _"]], rows: Sequence[ErrorCoordinates]
     ) -> ErrorOfRows:
-        """The errors of rows by their coefficients and coordinates."""
+        """Errors of rows from coefficients and coordinates for every class."""
         variance = VARIANCE if self.levels is None else max(VARIANCE, LEVELS_VARIANCE)
         scales = np.column_stack([of_class.scale for of_class in rows])
         return ErrorOfRows(tuple(coefficients), self.numbers, variance * scales**2, variance)
@@ -524,7 +524,7 @@ class PoolErrorStage(Stage):
     """Rule 1: the pool at its fitted point, shifted by the error of every draw."""
 
     error: Callable[[], PoolError]
-    """Gives the error, when it is asked for."""
+    """Gives the error; cached, for it takes a fit."""
     component: str = ""
     """Name of the only component of the error; empty: all."""
 

@@ -49,7 +49,7 @@ class MatrixScaling:
     def scaled(
         self, log_q: Float[np.ndarray, "row label"], missing_fraction: Float[np.ndarray, " row"]
     ) -> Float[np.ndarray, "row label"]:
-        """Class log probabilities of rows in nats, from those of the pool."""
+        """Class log probabilities of rows in nats, from log probabilities of the pool."""
         judged = ~np.isnan(self.offsets)
         z = np.maximum(log_softmax(log_q[:, judged], axis=1), LEAST_LOG)
         shift = z @ self.matrix[np.ix_(judged, judged)].T + self.offsets[judged]

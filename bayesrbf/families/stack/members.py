@@ -1,4 +1,4 @@
-"""Members of a stack: recipes, their fits, and what they share."""
+"""Members of a stack: recipes, fits, and shared maps, layers and mixtures."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class MixtureForm(NamedTuple):
 
 @dataclass(frozen=True)
 class SharedTraining:
-    """Training rows, and what the members fitted to them share."""
+    """Training rows, with the maps, hidden layers and mixtures that members share."""
 
     rows: Observations
     """Distinct weighted rows, in the user's units."""
@@ -154,7 +154,7 @@ class SharedTraining:
 
     @cached_property
     def cells(self) -> CellMoments:
-        """The rows as the kernels see them."""
+        """Moments of the cells, with missing cells filled in by the companions."""
         return self.companions.cells(self.mapped("half_rank"))
 
     @cached_property
@@ -210,9 +210,9 @@ class KernelMember:
 
     kernel: Kernel
     relevance: float
-    """Shrinkage of columns that tell nothing, from 0 to 1."""
+    """Shrinkage of the rates of uninformative columns, from 0 to 1."""
     l2: float | Literal["evidence"]
-    """Precision of the output weights, or how it is found."""
+    """Precision of the output weights, or the criterion that chooses it."""
     rates: Rates = "fixed"
     scale: float = 1.0
 
@@ -225,7 +225,7 @@ class KernelMember:
         return "linear" if self.kernel == "linear" else "kernel network"
 
     def rows_of(self, training: SharedTraining) -> SharedTraining:
-        """The training rows that it is fitted to: some where they are many."""
+        """Training rows of the member: a sample above ``NETWORK_ROWS``."""
         return training.at_most(NETWORK_ROWS)
 
     def fit(self, training: SharedTraining) -> FittedKernelNetwork:
@@ -269,7 +269,7 @@ class MixtureMember:
         return "power"
 
     def rows_of(self, training: SharedTraining) -> SharedTraining:
-        """The training rows that it is fitted to: some where they are very many."""
+        """Training rows of the member: a sample above ``MIXTURE_ROWS``."""
         return training.at_most(MIXTURE_ROWS)
 
     def fit(self, training: SharedTraining) -> FittedMixture:
@@ -331,11 +331,10 @@ TREES: Final[Mapping[str, TreeMember]] = {
 }
 """Recipes of members without a density, by name."""
 BY_NAME_ALONE: Final = ("laplace", "normal", "mixture")
-"""Members that were part of the default before the trees and the linear one were: beside these they
-add nothing."""
+"""Members that add nothing to the trees and the linear member, and left the default for these."""
 SMOOTH: Final = tuple(name for name in MEMBERS if name not in BY_NAME_ALONE)
 DEFAULT: Final = (*SMOOTH, "forest", "extra_trees")
-"""Extra trees are beside the forest: in place of it they were worse on three of eleven tables."""
+"""Extra trees join the forest: in its place they were worse on three of eleven tables."""
 OF_MANY_ROWS: Final = ("boosting",)
 """Members of the default where rows are many. On adult boosting overtakes the
 others between 500 and 2,000 rows; on 29 tables of at most 700 it adds nothing."""
@@ -376,7 +375,7 @@ def chosen_members(members: object, n_labelled: float) -> tuple[str, ...]:
 
 
 def trial_of(members: object) -> tuple[str, ...]:
-    """Members that leave if they turn out to be useless: of a set, and not those that are named."""
+    """Members of a set that leave after the first fold if their weight is small; none if named."""
     return OF_MANY_ROWS if isinstance(members, str) else ()
 
 
@@ -403,7 +402,7 @@ class FittedMember:
         return replace(self, model=self.model.condensed)
 
     def rounded(self, columns: ColumnMaps) -> FittedMember:
-        """The member with the digits of single precision in what is large, behind rounded maps."""
+        """The member with large arrays rounded to single precision, behind rounded maps."""
         return replace(self, columns=columns, model=self.model.rounded)
 
     @property
@@ -451,7 +450,7 @@ def fit_trees(
 
 @runtime_checkable
 class OtherMember(Protocol):
-    """A member that another library made, and any that is given the rows as they are."""
+    """A member of another library, which is given the unmapped rows."""
 
     @property
     def name(self) -> str:
@@ -490,7 +489,7 @@ class FittedMembers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the members that are not of other libraries."""
+        """Names of the members, without members of other libraries."""
         smooth = tuple(member.name for member in self.own)
         return smooth + tuple(member.name for member in self.trees)
 
@@ -501,7 +500,7 @@ class FittedMembers:
 
     @property
     def rounded(self) -> FittedMembers:
-        """Members with the digits of single precision in what is large; maps stay shared."""
+        """Members with large arrays rounded to single precision; maps stay shared."""
         shared = {id(member.columns): member.columns for member in self.own}
         maps = {key: columns.rounded for key, columns in shared.items()}
         members = tuple(member.rounded(maps[id(member.columns)]) for member in self.own)

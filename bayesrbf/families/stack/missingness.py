@@ -45,13 +45,13 @@ choices with one group of tables left out."""
 COMPONENTS: Final = 3
 """Most components of a class: columns that are missing together are one piece of evidence."""
 MIN_CELLS: Final = 5
-"""Missing cells, and measured ones, that a column has at least if its indicator is evidence."""
+"""Minimum number of missing cells, and of measured ones, of an evident column."""
 LEAST_GAIN: Final = -0.5
 """Gain of held-out rows, in standard errors, above which the indicators are evidence. Useless
 evidence has an exponent near 0 and costs little; of 150 rows useful evidence often fails to gain
 a standard error."""
 NAMED: Final = 3
-"""Columns, at most, of which a message says how often they are missing."""
+"""Maximum number of columns in the message on missing fractions."""
 
 
 # Patterns of missing cells: their density, and their evidence about the class.
@@ -69,7 +69,7 @@ class MissingPatterns:
     frequencies: Float[np.ndarray, " column"]
     """Share of the training rows in which each is missing."""
     evident: Int[np.ndarray, " evident"]
-    """Positions among these columns of those whose indicators are evidence."""
+    """Indices into these columns: columns whose indicators are evidence."""
     mixture: FittedMixture
     """Mixture of the indicators that are evidence."""
 
@@ -188,7 +188,7 @@ class Missingness:
     evidence: Float[np.ndarray, "held label"]
     """Log evidence about held-out rows, by patterns of the other folds."""
     familiarity: Float[np.ndarray, " held"]
-    """Familiarity of their patterns."""
+    """Familiarity of the patterns of held-out rows."""
 
     def given_patterns(
         self, log_q: Float[np.ndarray, "obs label"], evidence: Float[np.ndarray, "obs label"]
@@ -205,7 +205,7 @@ class Missingness:
     def reported(
         self, log_q: Float[np.ndarray, "obs label"], rows: Observations
     ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities of rows, from those of the pool."""
+        """Reported class log probabilities of rows, from log probabilities of the pool."""
         indicators = self.patterns.indicators(rows)
         familiarity = self.patterns.familiarity(indicators)
         return self._mixed(log_q, self.patterns.log_evidence(indicators), familiarity)
@@ -213,7 +213,7 @@ class Missingness:
     def reported_held_out(
         self, log_q: Float[np.ndarray, "held label"]
     ) -> Float[np.ndarray, "held label"]:
-        """Class log probabilities of the held-out rows, from those of the pool."""
+        """Reported class log probabilities of held-out rows, from log probabilities of the pool."""
         return self._mixed(log_q, self.evidence, self.familiarity)
 
     def _mixed(
@@ -222,7 +222,7 @@ class Missingness:
         evidence: Float[np.ndarray, "obs label"],
         familiarity: Float[np.ndarray, " obs"],
     ) -> Float[np.ndarray, "obs label"]:
-        """Mixture of the probabilities given the patterns and of those of the pool."""
+        """Log of ``f p(c | x_o, m) + (1 - f) q(c | x_o)``, with the familiarity f."""
         with np.errstate(divide="ignore"):  # a familiarity of 0 or 1 leaves one term
             log_f, rest = np.log(familiarity)[:, None], np.log1p(-familiarity)[:, None]
         return np.logaddexp(log_f + self.given_patterns(log_q, evidence), rest + log_q)

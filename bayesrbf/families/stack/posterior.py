@@ -132,7 +132,7 @@ class Pool:
     member_temperatures: Float[np.ndarray, " member"]
     """Temperatures before the pool."""
     temperature: float
-    """Temperature after it."""
+    """Temperature after the pool."""
     prior_exponent: float = 0.0
     """Exponent of the class shares."""
 
@@ -322,7 +322,7 @@ class StackLogPosterior(LogPosterior):
         missing_fraction: Float[np.ndarray, " row"],
         theta: Float[np.ndarray, "*draws coordinate"],
     ) -> PoolOfRows:
-        """Pool of the held-out rows: none of them may have another class."""
+        """Pool of rows whose class was held out: without offsets for other classes."""
         values = self.constrained(theta)
         weights, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
         log_t, basis = values[names.LOG_TEMPERATURE], self._basis(missing_fraction)
