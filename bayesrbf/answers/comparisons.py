@@ -1,4 +1,4 @@
-"""Performance beside that of a given score, and part by part of the rows."""
+"""Performance compared with an existing score, and performance by subsets of the rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Reclassified:
 
 @dataclass(frozen=True)
 class Differences:
-    """Figures of a model less those of another on the same rows, with paired intervals."""
+    """Paired differences of the figures of two models on the same rows, with intervals."""
 
     auroc: Interval
     brier: Interval
@@ -73,7 +73,7 @@ def differences(
     drawn = np.stack([figures(rows) for rows in resampled(units, positive.size)])
     ends = np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0)
     rows = np.vstack([figures(slice(None)), ends]).T.tolist()
-    areas, squares, losses, benefits = (Interval(*one) for one in rows)
+    areas, squares, losses, benefits = (Interval(*row) for row in rows)
     up = (model >= threshold) & (other < threshold)
     down = (model < threshold) & (other >= threshold)
     counts = [int((kind & move).sum()) for kind in (positive, ~positive) for move in (up, down)]
@@ -82,7 +82,7 @@ def differences(
 
 @dataclass(frozen=True)
 class GivenScore:
-    """An existing score beside the model, on the rows held out that have it."""
+    """An existing score compared with the model, on the held-out rows that have it."""
 
     name: str
     how: str  # How it became a probability, in words.
@@ -108,22 +108,26 @@ def given_score(
     ValueError where these are all events, or all without one.
     """
     name = "the score" if column is None else f"score {column}"
-    given, how = score_as_probability(score, happened, folds)
-    there = ~np.isnan(given)
+    probability, mapping = score_as_probability(score, happened, folds)
+    there = ~np.isnan(probability)
     if happened[there].all() or not happened[there].any():
         raise ValueError(
             f"{name} is known of {int(there.sum())} rows with a label, and not of both classes; "
             "leave it out, or give it for more rows."
         )
-    model, other, came = p[there], given[there], happened[there]
-    own = None if units is None else units[there]
+    model, other, came = p[there], probability[there], happened[there]
+    score_units = None if units is None else units[there]
 
-    def judged(each: Score) -> EventPerformance:
-        return event_performance(event, each, came, thresholds=thresholds, units=own, level=level)
+    def judged(predicted: Score) -> EventPerformance:
+        return event_performance(
+            event, predicted, came, thresholds=thresholds, units=score_units, level=level
+        )
 
-    compared = differences(model, other, came, threshold=thresholds[0], units=own, level=level)
+    compared = differences(
+        model, other, came, threshold=thresholds[0], units=score_units, level=level
+    )
     without = int((~there).sum())
-    return GivenScore(name, how, without, judged(model), judged(other), compared)
+    return GivenScore(name, mapping, without, judged(model), judged(other), compared)
 
 
 def score_as_probability(
@@ -149,10 +153,10 @@ def score_as_probability(
     unit = score[there].std() if there.any() else 1.0
     score = (score - (score[there].mean() if there.any() else 0.0)) / (unit or 1.0)
     for fold in np.unique(folds):
-        own, others = there & (folds == fold), there & (folds != fold)
-        if own.any() and 0 < happened[others].sum() < others.sum():
-            line = LogisticRegression(C=np.inf).fit(score[others, None], happened[others])
-            mapped[own] = line.predict_proba(score[own, None])[:, 1]
+        test, train = there & (folds == fold), there & (folds != fold)
+        if test.any() and 0 < happened[train].sum() < train.sum():
+            line = LogisticRegression(C=np.inf).fit(score[train, None], happened[train])
+            mapped[test] = line.predict_proba(score[test, None])[:, 1]
     return mapped, (
         "its points became probabilities by a logistic regression of the other folds, so that its "
         "O:E, intercept and slope are right by construction"
@@ -165,7 +169,7 @@ def score_as_probability(
 BY_CHANCE: Final = 0.5
 """AUROC of rows that are ranked by chance."""
 LEAST_PARTS: Final = 3
-"""Parts from which a new one can be foretold."""
+"""Minimum number of subsets for a prediction interval of a new one."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +254,7 @@ class Part:
     exchangeable: bool
 
     FEWEST: ClassVar = 10
-    """Events, and rows without one, below which it tells little."""
+    """Minimum number of events, and of rows without one, for a usable estimate."""
 
     @property
     def few(self) -> bool:
@@ -278,12 +282,12 @@ class Parts:
     @property
     def with_widths(self) -> bool:
         """Whether there are intervals."""
-        return any(part.width == part.width for part in self.parts)
+        return any(subset.width == subset.width for subset in self.parts)
 
 
 def performance_by(
     by: str,
-    parts: Iterable[RowsOf],
+    subsets: Iterable[RowsOf],
     event: str,
     score: Score,
     positive: Positive,
@@ -293,33 +297,33 @@ def performance_by(
     widths: Float[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> Parts:
-    """Performance in each of some parts of the rows.
+    """Performance in every subset of the rows, and its random effects over subsets.
 
     Random effects have intervals of 90 %, whatever the level of single figures.
     """
-    own = tuple(
+    records = tuple(
         Part(
-            part.name,
+            subset.name,
             event_performance(
                 event,
-                score[part.inside],
-                positive[part.inside],
+                score[subset.inside],
+                positive[subset.inside],
                 thresholds=(threshold,),
-                units=None if units is None else units[part.inside],
+                units=None if units is None else units[subset.inside],
                 level=level,
             ),
-            np.nan if widths is None else float(widths[part.inside].mean()),
-            part.exchangeable,
+            np.nan if widths is None else float(widths[subset.inside].mean()),
+            subset.exchangeable,
         )
-        for part in parts
-        if part.inside.any()
+        for subset in subsets
+        if subset.inside.any()
     )
-    telling = [part.performance for part in own if part.exchangeable and not part.few]
+    telling = [record.performance for record in records if record.exchangeable and not record.few]
     if len(telling) < LEAST_PARTS:
-        return Parts(by, own, {})
+        return Parts(by, records, {})
     z, spread = ndtri(0.5 + level / 2), {}
-    events = np.array([one.events for one in telling])
-    half_a_pair = 0.5 / (events * (np.array([one.rows for one in telling]) - events))[:, None]
+    events, rows = np.array([(figures.events, figures.rows) for figures in telling]).T
+    half_a_pair = 0.5 / (events * (rows - events))[:, None]
     held = half_a_pair, 1 - half_a_pair  # from AUROCs of 0 and 1, whose log odds are infinite
     scales: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
         "AUROC": (lambda x: logit(np.clip(x, *held)), expit),
@@ -328,8 +332,8 @@ def performance_by(
         "observed over expected events (O:E)": (np.log, np.exp),
     }
     for figure, (there, back) in scales.items():
-        ends = there(np.array([list(vars(one.figures[figure]).values()) for one in telling]))
+        ends = there(np.array([list(vars(record.figures[figure]).values()) for record in telling]))
         errors = (ends[:, 2] - ends[:, 1]) / (2 * z)
         if (combined := random_effects(ends[:, 0], errors, back=back)) is not None:
             spread[figure] = combined
-    return Parts(by, own, spread)
+    return Parts(by, records, spread)

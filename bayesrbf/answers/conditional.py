@@ -46,7 +46,7 @@ def score_samples(fit: Fit, X: object) -> Float[np.ndarray, " obs"]:
 
 
 def novelty(fit: Fit, X: object) -> Float[np.ndarray, " obs"]:
-    """How unlike the training table each row is, from 0 to 1; high is novel."""
+    """Novelty of each row compared with the training table, from 0 to 1."""
     return fit.novelty(new_rows(fit, X).cells)
 
 
@@ -126,13 +126,15 @@ class ConditionalDistribution:
 
     def _lines(self, rows: Int[np.ndarray, " some"]) -> Iterator[str]:
         """The first of some rows in words: mean and deviation of a cell, or its likeliest level."""
-        some = rows[:SHOWN]
-        if not some.size:
+        first_rows = rows[:SHOWN]
+        if not first_rows.size:
             return
-        index, names = self._index[some], self.columns.names
-        first = replace(self, asked=self.asked[some], given=self.given.take(some), rows=index)
+        index, names = self._index[first_rows], self.columns.names
+        first = replace(
+            self, asked=self.asked[first_rows], given=self.given.take(first_rows), rows=index
+        )
         mean, sd = first.mean().to_numpy(), first.sd().to_numpy()
-        numbers = {name: place for place, name in enumerate(first.mean())}
+        numbers = {name: column for column, name in enumerate(first.mean())}
         for line, row in enumerate(index):
             phrases = []
             for position in np.flatnonzero(first.asked[line]).tolist():
@@ -240,13 +242,13 @@ class ConditionalDistribution:
 
         position = table.column_position("probabilities(column)", column, self.columns.names)
         levels, probabilities = self._levels(position)
-        asked = self.asked[:, position]
-        if not asked.any():
+        requested = self.asked[:, position]
+        if not requested.any():
             raise ValueError(
                 f"probabilities({column!r}): every cell of the column is given; name it in "
                 "conditional(X, columns=...)."
             )
-        shown = np.where(asked[:, None], probabilities, np.nan)
+        shown = np.where(requested[:, None], probabilities, np.nan)
         return pd.DataFrame(shown, index=self._index, columns=list(levels))
 
     def log_density(self, values: object) -> pd.Series:
@@ -308,7 +310,7 @@ class ConditionalDistribution:
         RULES["n"].check(n, "sample(n)")
         rng = np.random.default_rng(self.seed if seed is None else seed)
         tables = []
-        points = [self.points[place % len(self.points)] for place in range(n)]
+        points = [self.points[draw % len(self.points)] for draw in range(n)]
         for real, codes in drawn(self.mixture, self.given, points, rng):
             cells = self._with(replace(self.given, real=real, codes=codes))
             tables.append(table.decode(cells.real, cells.codes, self.columns, self.rows))
@@ -358,9 +360,9 @@ class ConditionalDistribution:
 
         named = {}
         for position in sorted(figures):
-            asked, values = self.asked[:, position], figures[position]
-            if asked.any():
-                named[self.columns.names[position]] = np.where(asked, values, np.nan)
+            requested, values = self.asked[:, position], figures[position]
+            if requested.any():
+                named[self.columns.names[position]] = np.where(requested, values, np.nan)
         return pd.DataFrame(named, index=self._index)
 
 
@@ -377,20 +379,20 @@ def conditional(
     DRAWS.check(draws, "conditional(draws=...)")
     cells = new_rows(fit, X).cells
     observed = table.observed_cells(cells, fit.columns)
-    asked = ~observed
+    requested = ~observed
     if columns is not None:
-        asked[:] = False
+        requested[:] = False
         named = columns.tolist() if hasattr(columns, "tolist") else columns
         for item in [named] if isinstance(named, str | int) else named:
-            place = table.column_position("conditional(columns=...)", item, fit.columns.names)
-            asked[:, place] = True
+            position = table.column_position("conditional(columns=...)", item, fit.columns.names)
+            requested[:, position] = True
     points: tuple[MixtureParameters, ...] = (fit.density.parameters,)
     if draws is not None:
         refuse(fit, f"{fit.table.owner}.conditional(draws={draws})", "draws")
         points = tuple(fit.drawn_densities(draws, np.random.default_rng(fit.table.seed)))
-    given = table.hide(cells, asked & observed, fit.columns)
+    known = table.hide(cells, requested & observed, fit.columns)
     return ConditionalDistribution(
-        asked, fit.columns, given, fit.density, points, X, fit.table.seed
+        requested, fit.columns, known, fit.density, points, X, fit.table.seed
     )
 
 
@@ -405,7 +407,7 @@ PROB: Final = Rule("a number between 0 and 1", kind=Real, low=0.0, high=1.0, clo
 
 
 def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
-    """How much every two columns tell of each other, and of the class, under the density."""
+    """Mutual information of every pair of columns, and of columns and class, under the density."""
     import xarray as xr
 
     from bayesrbf.fit.row_answers import described
@@ -420,18 +422,18 @@ def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
         rng = np.random.default_rng(fit.table.seed)
         points = fit.drawn_densities(draws, rng)
         if points[0] is not mixture.parameters:  # the density is drawn, too
-            of_points = [mutual_information(one, structure, POINTS_OF_DRAWS) for one in points]
+            of_points = [mutual_information(point, structure, POINTS_OF_DRAWS) for point in points]
             lower, upper = np.quantile(of_points, ((1 - prob) / 2, (1 + prob) / 2), axis=0)
             lower, upper = np.minimum(lower, fitted), np.maximum(upper, fitted)
     columns = mixture_coords(structure, fit.axes)[names.COLUMN]
     first = int(structure.n_classes == 1)  # a density has no label
     columns = columns[first:]
     both = (names.COLUMN, COLUMN_BIS)
-    told = "sqrt(1 - exp(-2 information)): of two normal columns |correlation|"
+    description = "sqrt(1 - exp(-2 information)): of two normal columns |correlation|"
     of = "end of the equal-tailed interval of the information over the draws"
     variables = {
         "information": (both, fitted, "mutual information under the fitted density (nats)"),
-        "coefficient": (both, np.sqrt(-np.expm1(-2 * fitted)), told),
+        "coefficient": (both, np.sqrt(-np.expm1(-2 * fitted)), description),
         "lower": (both, lower, f"lower {of}"),
         "upper": (both, upper, f"upper {of}"),
     }
@@ -449,7 +451,7 @@ SURPRISE_RULES: Final = {"prob": _SHARE, "false_discoveries": _SHARE}
 def surprise(
     fit: Fit, X: object, *, prob: float = 0.9, false_discoveries: float = 0.1
 ) -> xr.Dataset:
-    """How surprising each observed cell is, given the rest of its row."""
+    """Tail probability of each observed cell given the rest of its row."""
     from bayesrbf.fit.row_answers import RowAnswers, described
 
     for name, value in {"prob": prob, "false_discoveries": false_discoveries}.items():
@@ -469,8 +471,8 @@ def surprise(
     # A level has no ends, and an angle no least and no greatest cell.
     ends = np.isin(np.arange(cells.real.shape[1]), [*columns.number_features.values()])
     lower, upper = (
-        by_column(np.where(ends, one, np.nan), nothing, columns)
-        for one in (verdict.lower, verdict.upper)
+        by_column(np.where(ends, bound, np.nan), nothing, columns)
+        for bound in (verdict.lower, verdict.upper)
     )
     dims = (names.OBS, names.COLUMN)
     tail = "log probability of a cell at least as extreme, given the rest of its row (nats)"

@@ -144,9 +144,9 @@ def p_values(
         calibration, calibration_groups, scores, strict=True
     ):
         for group in np.unique(groups):
-            own, rows = np.sort(fold_scores[fold_groups == group]), groups == group
-            stranger[rows] += own.size - np.searchsorted(own, new_scores[rows])
-            n[rows] += own.size
+            group_scores, rows = np.sort(fold_scores[fold_groups == group]), groups == group
+            stranger[rows] += group_scores.size - np.searchsorted(group_scores, new_scores[rows])
+            n[rows] += group_scores.size
     return (1 + stranger) / (1 + n)[:, None]
 
 
@@ -299,7 +299,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict_p(self, X: object) -> pd.DataFrame:
-        """How usual each row would be if it were of each class.
+        """Conformal p value of each row for each class.
 
         Parameters
         ----------
@@ -348,7 +348,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         return self.predict_p(X) > 1 - level + ROUNDING_OF_LEVEL
 
     def coverage(self, X: object, y: object, level: float | None = None) -> pd.DataFrame:
-        """How often the sets of new rows hold their class, by number of missing cells.
+        """Coverage of the sets of new rows, by number of missing cells.
 
         Parameters
         ----------
@@ -378,8 +378,8 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         classes, labels = self._read_labels(y)
         labelled = np.flatnonzero(labels >= 0)
         sets = self.predict_set(X, level).to_numpy()[labelled]
-        own = classes[labels[labelled]][:, None] == self.classes_
-        covers, size = (sets & own).any(axis=1), sets.sum(axis=1)
+        is_label = classes[labels[labelled]][:, None] == self.classes_
+        covers, size = (sets & is_label).any(axis=1), sets.sum(axis=1)
         group = group_of(table.missing_per_row(X)[labelled], self._edges)
         masks = {name: group == g for g, name in enumerate(self.groups_)} | {"all": group >= 0}
         lines = {

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 DECISION: Final = "decision"
-"""Dim of what may be decided."""
+"""Dim of the decisions."""
 
 
 def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> xr.Dataset:
@@ -56,7 +56,7 @@ def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> x
         agreeing = fit.doubted.probability_best(cells, chosen, matrix, p)
     row, by_decision = (names.OBS,), (names.OBS, DECISION)
     share = "share of the draws under which it costs least; NaN at a point"
-    of_costs = "expected cost of the decision under the delivered probabilities"
+    of_costs = "expected cost of the decision under the reported probabilities"
     variables = {
         "expected_cost": (by_decision, expected, of_costs),
         "best": (row, decisions[chosen], "decision of least expected cost"),
@@ -74,18 +74,18 @@ def _costs_of_classes(
 ) -> Float[np.ndarray, " label"]:
     """Costs of the classes, 1 where none is given."""
     labels = classes.tolist()
-    odd = [one for one in costs if one not in labels]
+    odd = [name for name in costs if name not in labels]
     if odd or len(labels) < 2:
         raise ValueError(
             f"{argument} must name classes of {labels}, of which there are two at least; look at "
             f"{[*odd, *labels][0]!r}."
         )
-    for one, cost in costs.items():
+    for name, cost in costs.items():
         if not isinstance(cost, Real) or not 0 < float(cost) < np.inf:
             raise ValueError(
-                f"{argument} of {one!r} must be a finite number above 0; received {cost!r}."
+                f"{argument} of {name!r} must be a finite number above 0; received {cost!r}."
             )
-    return np.array([costs.get(one, 1.0) for one in labels], dtype=np.float64)
+    return np.array([costs.get(label, 1.0) for label in labels], dtype=np.float64)
 
 
 def read_costs(
@@ -178,9 +178,9 @@ def _check_cost(cost: object, argument: str) -> None:
 
 
 NUMBERS_OF_OUTCOME: Final = 64
-"""Numbers that predicting a row under one outcome of a measurement takes."""
+"""Numbers in memory for the prediction of a row under one outcome of a measurement."""
 OUTCOMES: Final = 128
-"""Outcomes of a cell that are expected, about."""
+"""Typical number of outcomes of a cell."""
 
 Outcomes = tuple[Float[np.ndarray, "obs point"], Float[np.ndarray, "obs point"]]
 """Values of a cell in every row, as numbers or as codes of levels, and their probabilities."""
@@ -193,9 +193,9 @@ def outcomes(law: ConditionalLaw, columns: Columns, position: int) -> Outcomes:
         n_obs = law.rows.n_obs
         blocks = [(rows, *laws.points(features)) for rows, laws in law.reals()]
         values, weights = np.empty((2, n_obs, blocks[0][1].shape[1]))
-        for rows, places, masses in blocks:
+        for rows, points, masses in blocks:
             alone = len(features) == 1
-            values[rows] = places[..., 0] if alone else _decoded(kind, places)
+            values[rows] = points[..., 0] if alone else _decoded(kind, points)
             weights[rows] = masses
         return values, weights
     probabilities = law.levels(columns.code_of[position])
@@ -204,11 +204,11 @@ def outcomes(law: ConditionalLaw, columns: Columns, position: int) -> Outcomes:
 
 
 def _decoded(
-    kind: Kind, places: Float[np.ndarray, "row point real"]
+    kind: Kind, points: Float[np.ndarray, "row point real"]
 ) -> Float[np.ndarray, "row point"]:
     """Reals of a column that has several as its numbers."""
-    numbers = kind.decode(places.reshape(-1, places.shape[2]))
-    return numbers.reshape(places.shape[:2])
+    numbers = kind.decode(points.reshape(-1, points.shape[2]))
+    return numbers.reshape(points.shape[:2])
 
 
 def measurement_gains(
@@ -218,28 +218,30 @@ def measurement_gains(
     columns: Columns,
     doubt: Callable[[Observations], Float[np.ndarray, " row"]],
 ) -> Float[np.ndarray, "obs column"]:
-    """Expected fall of the doubt about every row if a missing cell were measured; NaN elsewhere.
+    """Expected fall of the uncertainty of a row if a missing cell were measured; NaN elsewhere.
 
     Rows are in the user's units; the mixture says what may be found in a cell.
     """
     gains = np.full(measured.shape, np.nan)
-    for part in in_blocks(rows.n_obs, NUMBERS_OF_OUTCOME * OUTCOMES):
-        block = np.arange(part.start, part.stop)
+    for row_slice in in_blocks(rows.n_obs, NUMBERS_OF_OUTCOME * OUTCOMES):
+        block = np.arange(row_slice.start, row_slice.stop)
         before = doubt(rows.take(block))
         for position in np.flatnonzero(measured[block].any(axis=0)).tolist():
-            mine = block[measured[block, position]]
-            some = rows.take(mine)
-            law = conditional_law(mixture, some, columns, [mixture.parameters])
+            row_indices = block[measured[block, position]]
+            subset = rows.take(row_indices)
+            law = conditional_law(mixture, subset, columns, [mixture.parameters])
             values, shares = outcomes(law, columns, position)
-            after = np.zeros(mine.size)
+            after = np.zeros(row_indices.size)
             at, point = np.nonzero(shares)
             for some_outcomes in in_blocks(at.size, NUMBERS_OF_OUTCOME):
-                here, which = at[some_outcomes], point[some_outcomes]
+                row, which = at[some_outcomes], point[some_outcomes]
                 rows_measured = table.with_column(
-                    some.take(here), position, values[here, which], columns
+                    subset.take(row), position, values[row, which], columns
                 )
-                after += np.bincount(here, shares[here, which] * doubt(rows_measured), mine.size)
-            gains[mine, position] = before[mine - part.start] - after
+                after += np.bincount(
+                    row, shares[row, which] * doubt(rows_measured), row_indices.size
+                )
+            gains[row_indices, position] = before[row_indices - row_slice.start] - after
     return gains
 
 
@@ -264,8 +266,8 @@ def acquire(
     measured = ~table.observed_cells(cells, columns) & ~np.isnan(prices)
     measured[:, columns.left_out] = False
 
-    def doubt(some: Observations) -> Float[np.ndarray, " row"]:
-        p = np.exp(fit.class_log_probabilities(some, draws))
+    def doubt(subset: Observations) -> Float[np.ndarray, " row"]:
+        p = np.exp(fit.class_log_probabilities(subset, draws))
         return entropy(p) if losses is None else expected_costs(p, losses).min(axis=1)
 
     gain = measurement_gains(cells, measured, fit.density, columns, doubt)

@@ -1,4 +1,4 @@
-"""Why of a row: what its cells and their pattern add to the log odds, and what widens intervals."""
+"""Explanations: contributions of cells to log odds, and components of intervals."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Effort:
     exact: int = 12
     """Most observed cells of a row, the pattern among them, whose coalitions are all evaluated."""
     tolerance: float = 0.05
-    """Largest relative standard error at which no more orders are drawn."""
+    """Relative standard error at which sampling of orders stops."""
     max_pairs: int = 256
     """Most pairs of an order and its reverse."""
     seed: int = 0
@@ -98,7 +98,7 @@ def attribute(
            [ 3., nan]])
     """
     by_cell, by_row = (*observed.shape, n_labels), (len(observed), n_labels)
-    told = Attribution(
+    attribution = Attribution(
         shapley=np.full(by_cell, np.nan),
         left_out=np.full(by_cell, np.nan),
         standard_error=np.full(by_cell, np.nan),
@@ -109,18 +109,18 @@ def attribute(
     counts = observed.sum(axis=1)
     for m in np.unique(counts).tolist():
         of_count, few = np.flatnonzero(counts == m), m <= effort.exact
-        for part in in_blocks(of_count.size, NUMBERS << m if few else AT_ONCE):
-            rows = of_count[part]
-            places = np.nonzero(observed[rows])[1].reshape(rows.size, m)
-            shown = partial(_value_of_cells, value, observed.shape[1], rows, places)
+        for block in in_blocks(of_count.size, NUMBERS << m if few else AT_ONCE):
+            rows = of_count[block]
+            positions = np.nonzero(observed[rows])[1].reshape(rows.size, m)
+            shown = partial(_value_of_cells, value, observed.shape[1], rows, positions)
             found = _exact(shown, m) if few else _sampled(shown, m, effort)
-            cells = rows[:, None], places
-            told.shapley[cells] = found.shapley
-            told.left_out[cells] = found.left_out
-            told.standard_error[cells] = found.standard_error
-            told.whole[rows], told.base[rows] = found.whole, found.base
-            told.evaluations[rows] = found.evaluations
-    return told
+            cells = rows[:, None], positions
+            attribution.shapley[cells] = found.shapley
+            attribution.left_out[cells] = found.left_out
+            attribution.standard_error[cells] = found.standard_error
+            attribution.whole[rows], attribution.base[rows] = found.whole, found.base
+            attribution.evaluations[rows] = found.evaluations
+    return attribution
 
 
 ValueOfCells = Callable[[Bool[np.ndarray, "coalition cell"]], np.ndarray]
@@ -131,12 +131,12 @@ def _value_of_cells(
     value: Value,
     n_columns: int,
     rows: Int[np.ndarray, " row"],
-    places: Int[np.ndarray, "row cell"],
+    positions: Int[np.ndarray, "row cell"],
     coalitions: Bool[np.ndarray, "coalition cell"],
 ) -> Float[np.ndarray, "row coalition label"]:
     """Values of the same coalitions of the observed cells of rows, block by block."""
     shown = np.zeros((len(rows), len(coalitions), n_columns), dtype=bool)
-    np.put_along_axis(shown, places[:, None], coalitions[None], axis=2)
+    np.put_along_axis(shown, positions[:, None], coalitions[None], axis=2)
     flat, of_row = shown.reshape(-1, n_columns), np.repeat(rows, len(coalitions))
     blocks = in_blocks(of_row.size, NUMBERS)
     values = np.concatenate([value(of_row[block], flat[block]) for block in blocks])
@@ -144,7 +144,7 @@ def _value_of_cells(
 
 
 def _exact(value: ValueOfCells, m: int) -> Attribution:
-    """All coalitions of m cells; coalition number s holds the cells of its binary digits."""
+    """Shapley values by all coalitions of m cells, numbered by their binary digits."""
     numbers = np.arange(2**m)
     members = (numbers[:, None] >> np.arange(m) & 1).astype(bool)
     values = value(members)
@@ -172,7 +172,7 @@ def _weight(size: np.ndarray, m: int) -> np.ndarray:
 
 
 def _sampled(value: ValueOfCells, m: int, effort: Effort) -> Attribution:
-    """Pairs of random orders of m cells, until every standard error of the row is small enough."""
+    """Shapley values by pairs of random orders of m cells, until the standard errors are small."""
     rng = np.random.default_rng(effort.seed)
     ends = np.ones((m + 2, m), dtype=bool)
     ends[0], ends[2:] = False, ~np.eye(m, dtype=bool)
@@ -189,9 +189,9 @@ def _sampled(value: ValueOfCells, m: int, effort: Effort) -> Attribution:
         error = pairs.std(axis=1, ddof=1) / np.sqrt(n_pairs)
         cost = np.full(len(base), m + 2 + 2 * n_pairs * (m - 1))
         left_out = whole[:, None] - without
-        told = Attribution(pairs.mean(axis=1), left_out, error, whole, base, cost)
-        if n_pairs == effort.max_pairs or told.relative_error.max() <= effort.tolerance:
-            return told
+        attribution = Attribution(pairs.mean(axis=1), left_out, error, whole, base, cost)
+        if n_pairs == effort.max_pairs or attribution.relative_error.max() <= effort.tolerance:
+            return attribution
 
 
 def _of_orders(
@@ -243,8 +243,8 @@ def explain(
     """Contribution of each observed cell, and of the pattern, to the log odds of each class."""
     from bayesrbf.fit.row_answers import RowAnswers, described
 
-    asked = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
-    for name, value in asked.items():
+    options = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
+    for name, value in options.items():
         RULES[name].check(value, f"explain({name}=...)")
     rows = new_rows(fit, X)
     cells, columns, classes = rows.cells, fit.columns, fit.classes
@@ -253,10 +253,10 @@ def explain(
     players = np.column_stack([observed, np.full(cells.n_obs, evident)])
 
     def log_odds(
-        places: Int[np.ndarray, " coalition"], shown: Bool[np.ndarray, "coalition player"]
+        row_indices: Int[np.ndarray, " coalition"], shown: Bool[np.ndarray, "coalition player"]
     ) -> Float[np.ndarray, "coalition label"]:
-        hidden = observed[places] & ~shown[:, :-1]
-        coalitions = table.hide(cells.take(places), hidden, columns, indicators=not evident)
+        hidden = observed[row_indices] & ~shown[:, :-1]
+        coalitions = table.hide(cells.take(row_indices), hidden, columns, indicators=not evident)
         if evident:
             coalitions = table.without_indicators(coalitions, columns, ~shown[:, -1])
         return to_log_odds(fit.class_log_probabilities(coalitions))
@@ -275,7 +275,7 @@ def explain(
     loses = "what the log odds lose without the cell, given all other observed cells (nats)"
     exactly = "standard error of shapley; 0 where every coalition was evaluated"
     named = "columns with evidence that are missing, and measured ones that training rarely has"
-    against = "log odds of the class against the rest, as delivered (nats)"
+    against = "log odds of the class against the rest, as reported (nats)"
     number = "rows that were predicted to explain this one"
     by_player = {
         "shapley": (values.shapley, adds),
@@ -308,16 +308,16 @@ def pattern_messages(fit: Fit, rows: Observations) -> np.ndarray:
     measured = ~missing & (rare | ~(missing | rare).any(axis=1, keepdims=True))
     messages = [
         "; ".join(
-            f"{words}: {listed(quoted[some].tolist(), NAMED)}"
-            for words, some in (("not measured", absent), ("measured", present))
-            if some.any()
+            f"{words}: {listed(quoted[selected].tolist(), NAMED)}"
+            for words, selected in (("not measured", absent), ("measured", present))
+            if selected.any()
         )
         for absent, present in zip(missing, measured, strict=True)
     ]
     return np.array(messages, dtype=str)
 
 
-# Parts of the doubt behind an interval.
+# Components of the uncertainty behind an interval.
 
 
 def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.Dataset:
@@ -388,16 +388,22 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
         )
     rows, chain = new_rows(fit, X), fit.doubted
     summary = chain.summary(rows.cells, prob)
-    parts = {name: chain.only(name).summary(rows.cells, prob, summary.mean) for name in chain.parts}
+    components = {
+        name: chain.only(name).summary(rows.cells, prob, summary.mean) for name in chain.components
+    }
+    ends = {
+        end: np.stack([getattr(component, end) for component in components.values()])
+        for end in ("lower", "upper")
+    }
     by_class = (names.OBS, names.LABEL)
     variables = {
         names.PROBABILITY: (by_class, summary.mean),
         "lower": (by_class, summary.lower),
         "upper": (by_class, summary.upper),
-        "part_lower": ((names.PART, *by_class), np.stack([one.lower for one in parts.values()])),
-        "part_upper": ((names.PART, *by_class), np.stack([one.upper for one in parts.values()])),
+        "part_lower": ((names.PART, *by_class), ends["lower"]),
+        "part_upper": ((names.PART, *by_class), ends["upper"]),
         "labels_near": (by_class, chain.labels_near(rows.cells)),
         "extrapolation": ((names.OBS,), fit.extrapolation.unknown(rows.cells)),
     }
-    coords = {names.PART: list(parts), names.OBS: rows.names, names.LABEL: fit.classes}
+    coords = {names.PART: list(components), names.OBS: rows.names, names.LABEL: fit.classes}
     return RowAnswers(variables, coords, {"prob": prob})

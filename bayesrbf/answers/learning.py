@@ -1,4 +1,4 @@
-"""Learning curve: how a recipe does with more rows, on tables drawn from a fitted density."""
+"""Learning curve: log loss of a recipe by number of rows, on tables drawn from a density."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bayesrbf.fit.arguments import integer
 from bayesrbf.fit.calibration import calibration_slope
 
 FACTORS: Final = (0.5, 1.0, 2.0, 4.0)
-LEAST_TOLD: Final = 0.0005  # Nats, which are 0.000 in words.
+LEAST_TOLD: Final = 0.0005  # Nats: smaller means would be written as 0.000.
 TESTED: Final = 1000  # Drawn rows by which every fit is judged.
 
 
@@ -54,31 +54,33 @@ class LearningCurve:
 
     @property
     def sentence(self) -> str:
-        """How many more rows halve the excess, by a power law through its means."""
+        """Message on the number of further rows that halve the excess, by a power law."""
         means = np.maximum(self.excess.mean(axis=1), LEAST_SCORED)
         power, level = np.polyfit(np.log(self.sizes), np.log(means), 1)
         more = self.n_obs * np.expm1(min(-np.log(2) / power, 99)) if power < 0 else np.inf
         now, most = np.exp(level) * self.n_obs**power, self.sizes.max()
         if now < LEAST_TOLD:
             return f"With {self.n_obs:,} rows log loss is that of truth, to three decimals."
-        told = f"{most:,} rows do not halve that."
+        message = f"{most:,} rows do not halve that."
         if self.n_obs + more <= most:
-            told = f"about {float(f'{more:.1g}'):,.0f} rows more halve that."
-        return f"With {self.n_obs:,} rows log loss is about {now:.3f} above that of truth; {told}"
+            message = f"about {float(f'{more:.1g}'):,.0f} rows more halve that."
+        return (
+            f"With {self.n_obs:,} rows log loss is about {now:.3f} above that of truth; {message}"
+        )
 
     @property
     def figures(self) -> Mapping[str, Float[np.ndarray, "size 3"]]:
         """Mean and ends of the central 80 % of the refits of each size, by names in words."""
         names = "log loss above truth", "calibration slope", "width of intervals"
         return {
-            name: np.column_stack([one.mean(axis=1), *np.quantile(one, [0.1, 0.9], axis=1)])
-            for name, one in zip(names, (self.excess, self.slope, self.width), strict=True)
+            name: np.column_stack([values.mean(axis=1), *np.quantile(values, [0.1, 0.9], axis=1)])
+            for name, values in zip(names, (self.excess, self.slope, self.width), strict=True)
         }
 
     def __str__(self) -> str:
         lines = ["   rows  " + "".join(f"{name:<24}" for name in self.figures)]
-        for size, *told in zip(self.sizes, *self.figures.values(), strict=True):
-            cells = (f"{a:.3f} ({b:.3f} to {c:.3f})".ljust(24) for a, b, c in told)
+        for size, *intervals in zip(self.sizes, *self.figures.values(), strict=True):
+            cells = (f"{a:.3f} ({b:.3f} to {c:.3f})".ljust(24) for a, b, c in intervals)
             lines.append(f"{size:>7,}  {''.join(cells)}")
         return "\n".join([*lines, self.sentence])
 
@@ -154,10 +156,11 @@ def learning_curve(
             "learning_curve(density=...) must have the method sample, which a "
             f"{type(source).__name__} has not: give a MixtureDensity that is fitted to X."
         )
-    asked = clone(model if recipe is None else recipe)
-    asked.set_params(inference="map", class_prior=None, random_state=random_state)
-    rng, each = np.random.default_rng(random_state), np.repeat(counts, repeats)
-    drawn = copy(source).set_params(random_state=random_state).sample(TESTED + int(each.sum()))
+    template = clone(model if recipe is None else recipe)
+    template.set_params(inference="map", class_prior=None, random_state=random_state)
+    rng, refit_sizes = np.random.default_rng(random_state), np.repeat(counts, repeats)
+    n_drawn = TESTED + int(refit_sizes.sum())
+    drawn = copy(source).set_params(random_state=random_state).sample(n_drawn)
     drawn = drawn[0] if isinstance(drawn, tuple) else drawn
     frame, holes = pd.DataFrame(drawn), pd.isna(pd.DataFrame(X))
     if frame.shape[1] > holes.shape[1]:
@@ -173,22 +176,25 @@ def learning_curve(
     rows = frame.to_numpy() if isinstance(drawn, np.ndarray) else frame
     p, codes = model.predict_proba(rows), np.arange(classes.size)
     tested, truth = _safe_indexing(rows, np.arange(TESTED)), p[:TESTED]
-    places = np.split(np.arange(TESTED, len(rows)), each.cumsum()[:-1])
+    row_indices = np.split(np.arange(TESTED, len(rows)), refit_sizes.cumsum()[:-1])
     tables = [
-        (i, drawn_labels(p[i], np.resize(codes, i.size), np.arange(i.size), rng)) for i in places
+        (i, drawn_labels(p[i], np.resize(codes, i.size), np.arange(i.size), rng))
+        for i in row_indices
     ]
 
-    def figures(one: tuple[np.ndarray, np.ndarray]) -> tuple[float, float, float]:
+    def figures(sample: tuple[np.ndarray, np.ndarray]) -> tuple[float, float, float]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit of the model told of them
-            refit = clone(asked).fit(_safe_indexing(rows, one[0]), classes[one[1]])
-            refit.refine(asked.__rehearsal__().method, draws=100)
+            refit = clone(template).fit(_safe_indexing(rows, sample[0]), classes[sample[1]])
+            refit.refine(template.__rehearsal__().method, draws=100)
             q, intervals = refit.predict_proba(tested), refit.uncertainty(tested, prob=0.9)
         excess = xlogy(truth, truth) - xlogy(truth, np.maximum(q, LEAST_SCORED))
-        # Every row has every class, as often as the truth says.
-        of_all = q.repeat(classes.size, axis=0), np.tile(codes, TESTED), truth.ravel()
+        # Every row has every class, with the weight of its true probability.
+        slope, _ = calibration_slope(
+            q.repeat(classes.size, axis=0), np.tile(codes, TESTED), weights=truth.ravel()
+        )
         width = float((intervals.upper - intervals.lower).mean())
-        return float(excess.sum(axis=1).mean()), calibration_slope(*of_all)[0], width
+        return float(excess.sum(axis=1).mean()), slope, width
 
     found = np.array(run_tasks(figures, tables, "Learning curve", n_jobs)).T
     shaped = found.reshape(3, len(counts), repeats)

@@ -68,7 +68,7 @@ SHOWN: Final = (0.01, 0.99)
 BEND: Final = 0.1
 """Prior standard deviation of the bend of the curve over that of its line."""
 FURTHEST: Final = 40.0
-"""Log odds beyond which nothing is looked for."""
+"""Bound of the search for log odds."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +130,8 @@ def calibration_curve(
     start = np.zeros(basis.shape[1])
     mode, covariance = softmax_regression(design, target, np.ones(x.size), start)
     if units is not None:
-        each = basis * (expit(basis @ mode) - positive)[:, None]
-        sums = np.stack([np.bincount(units, column) for column in each.T], axis=1)
+        row_scores = basis * (expit(basis @ mode) - positive)[:, None]
+        sums = np.stack([np.bincount(units, column) for column in row_scores.T], axis=1)
         covariance = covariance @ (sums.T @ sums) @ covariance
     centre = on_grid @ mode
     half = ndtri(0.5 + level / 2) * np.sqrt(np.einsum("ni,ij,nj->n", on_grid, covariance, on_grid))
@@ -176,7 +176,7 @@ def spline_basis(
 BINS: Final = 20
 """Bars of the probabilities of each outcome."""
 THRESHOLDS: Final = np.linspace(0.01, 0.99, 99)
-"""Of decision curves."""
+"""Thresholds of decision curves."""
 SUM_BY_ROUNDING: Final = 1e-3
 """Distance of a sum of probabilities from 1 that single precision may leave."""
 RESAMPLES: Final = 200
@@ -211,7 +211,7 @@ class EventPerformance:
     brier: Interval
     """Mean of ``(p - y)^2``."""
     scaled_brier: Interval
-    """One less the Brier score over that of the share of the events: 1 is perfect, 0 is no use."""
+    """``1 - Brier / Brier of the share of events``: 1 is perfect, 0 is useless."""
     log_loss: Interval
     """In nats a row."""
     intercept: Interval
@@ -221,14 +221,14 @@ class EventPerformance:
     observed_to_expected: Interval
     """Events over the sum of the probabilities (O:E), with the intercept's interval; 1 is right."""
     sensitivity: Interval
-    """Of the decisions, as are the next three."""
+    """Sensitivity of the decisions; specificity and predictive values likewise."""
     specificity: Interval
     ppv: Interval
     npv: Interval
     reliability: ReliabilityCurve
-    """Said against come true in groups of rows."""
+    """Observed frequency by probability, in groups of rows."""
     curve: CalibrationCurve | None
-    """The same as a smooth curve."""
+    """Smooth calibration curve."""
     distribution: Int[np.ndarray, "outcome bin"]
     """Rows without and with the event by probability, in bars from 0 to 1."""
     thresholds: tuple[AtThreshold, ...]
@@ -281,13 +281,14 @@ def event_performance(
     called = score >= thresholds[0] if decided is None else decided
     units = several(units)
 
-    def figures(rows: Any, wanted: float) -> Named:
-        own = score[rows], positive[rows], wanted
-        named = {**_scores(*own), **_calibration(*own), **_decisions(called[rows], *own[1:])}
-        for place, threshold in enumerate(thresholds):
-            at = _decisions(own[0] >= threshold, *own[1:])
-            at |= {"net_benefit": mean(net_benefit(*own[:2], threshold), wanted)}
-            named |= {f"{place} {name}": one for name, one in at.items()}
+    def figures(rows: Any, level: float) -> Named:
+        p, happened = score[rows], positive[rows]
+        named = {**_scores(p, happened, level), **_calibration(p, happened, level)}
+        named |= _decisions(called[rows], happened, level)
+        for index, threshold in enumerate(thresholds):
+            at = _decisions(p >= threshold, happened, level)
+            at |= {"net_benefit": mean(net_benefit(p, happened, threshold), level)}
+            named |= {f"{index} {name}": figure for name, figure in at.items()}
         return named
 
     named = figures(slice(None), level)
@@ -296,17 +297,17 @@ def event_performance(
     named["observed_to_expected"] = _observed_to_expected(
         score, positive, named["intercept"], level
     )
-    own = {field.name for field in fields(EventPerformance)}
+    field_names = {field.name for field in fields(EventPerformance)}
     at_thresholds = tuple(
         AtThreshold(
             threshold=float(threshold),
             everybody=float(net_benefit(np.ones_like(score), positive, threshold).mean()),
             **{
-                name: named[f"{place} {name}"]
+                name: named[f"{index} {name}"]
                 for name in ("called", "sensitivity", "specificity", "ppv", "npv", "net_benefit")
             },
         )
-        for place, threshold in enumerate(thresholds)
+        for index, threshold in enumerate(thresholds)
     )
     edges = np.linspace(0, 1, BINS + 1)
     both = [np.histogram(score[kind], edges)[0] for kind in (~positive, positive)]
@@ -320,7 +321,7 @@ def event_performance(
         distribution=np.array(both),
         thresholds=at_thresholds,
         decision_curve=decision_curve(score, positive, THRESHOLDS, level, units),
-        **{name: one for name, one in named.items() if name in own},
+        **{name: figure for name, figure in named.items() if name in field_names},
     )
 
 
@@ -345,7 +346,7 @@ def group_numbers(groups: object) -> Int[np.ndarray, " obs"] | None:
     array([0, 2, 1, 0, 3])
     """
     cells = np.asarray(groups, dtype=object)
-    missing = np.array([one is None or one != one for one in cells], dtype=bool)
+    missing = np.array([cell is None or cell != cell for cell in cells], dtype=bool)
     numbers = np.zeros(cells.size, dtype=int)
     known, numbers[~missing] = np.unique(cells[~missing].astype(str), return_inverse=True)
     numbers[missing] = known.size + np.arange(missing.sum())
@@ -378,10 +379,10 @@ def _scores(score: Score, positive: Positive, level: float) -> Named:
 def _calibration(score: Score, positive: Positive, level: float) -> Named:
     """Intercept and slope."""
     both, codes = np.column_stack([1 - score, score]), positive.astype(int)
-    some = 0 < positive.sum() < positive.size
+    has_both = 0 < positive.sum() < positive.size
     return {
         "intercept": _intercept(score, positive, level),
-        "slope": slope(both, codes, level) if some else NONE,
+        "slope": slope(both, codes, level) if has_both else NONE,
     }
 
 
@@ -432,7 +433,7 @@ def _decisions(decided: Positive, positive: Positive, level: float) -> Named:
 
 
 def net_benefit(score: Score, positive: Positive, threshold: float) -> Float[np.ndarray, " obs"]:
-    """What every row adds to the net benefit of acting at a threshold."""
+    """Contribution of every row to the net benefit of acting at a threshold."""
     odds = threshold / (1 - threshold)
     return np.where(score >= threshold, np.where(positive, 1.0, -odds), 0.0)
 
@@ -443,28 +444,28 @@ def _as_wide(
     units: Int[np.ndarray, " obs"],
     level: float,
 ) -> Named:
-    """Intervals that are at least as wide as those of resampled groups."""
+    """Intervals, widened to the quantiles over resampled groups."""
     drawn = [figures(rows, level) for rows in resampled(units)]
     tails = [0.5 - level / 2, 0.5 + level / 2]
     wide = {}
-    for name, one in named.items():
+    for name, interval in named.items():
         values = np.array([draw[name].value for draw in drawn])
-        lower, upper = one.lower, one.upper
+        lower, upper = interval.lower, interval.upper
         if not np.isnan(values).all():
             ends = np.nanquantile(values, tails)
             lower, upper = float(np.fmin(lower, ends[0])), float(np.fmax(upper, ends[1]))
-        wide[name] = replace(one, lower=lower, upper=upper)
+        wide[name] = replace(interval, lower=lower, upper=upper)
     return wide
 
 
 def as_wide(
     figure: Callable[[Any], Interval], units: Int[np.ndarray, " obs"] | None, level: float
 ) -> Interval:
-    """The interval of a figure of some rows, at least as wide as that of resampled groups."""
-    own, numbers = figure(slice(None)), several(units)
+    """Interval of a figure of some rows, widened to its quantiles over resampled groups."""
+    interval, numbers = figure(slice(None)), several(units)
     if numbers is None:
-        return own
-    return _as_wide({"": own}, lambda rows, _: {"": figure(rows)}, numbers, level)[""]
+        return interval
+    return _as_wide({"": interval}, lambda rows, _: {"": figure(rows)}, numbers, level)[""]
 
 
 def resampled(
@@ -477,9 +478,9 @@ def resampled(
     (4, np.True_)
     """
     rng = np.random.default_rng(seed)
-    own = np.arange(n_rows) if units is None else units
-    _, place, counts = np.unique(own, return_inverse=True, return_counts=True)
-    of_group = np.split(np.argsort(place, kind="stable"), counts.cumsum()[:-1])
+    subjects = np.arange(n_rows) if units is None else units
+    _, subject, counts = np.unique(subjects, return_inverse=True, return_counts=True)
+    of_group = np.split(np.argsort(subject, kind="stable"), counts.cumsum()[:-1])
     for _ in range(n):
         chosen = rng.integers(counts.size, size=counts.size)
         yield np.concatenate([of_group[group] for group in chosen])
@@ -529,15 +530,15 @@ class Performance:
 
     def __str__(self) -> str:
         lines = [f"{self.rows} rows; intervals of {100 * self.level:g} %"]
-        for one in self.events:
-            lines += [f"{one.event}: {one.events} events, {one.expected:.1f} expected"]
-            for name, figure in one.figures.items():
+        for event in self.events:
+            lines += [f"{event.event}: {event.events} events, {event.expected:.1f} expected"]
+            for name, figure in event.figures.items():
                 between = f"({figure.lower:.3f} to {figure.upper:.3f})"
                 lines.append(f"  {name:<42} {figure.value:.3f} {between}")
-            if one.curve is not None:
-                curve = f"{one.curve.ici:.3f}, {one.curve.e50:.3f}, {one.curve.e90:.3f}"
+            if event.curve is not None:
+                curve = f"{event.curve.ici:.3f}, {event.curve.e50:.3f}, {event.curve.e90:.3f}"
                 lines.append(f"  {'ICI, E50, E90':<42} {curve}")
-            for at in one.thresholds:
+            for at in event.thresholds:
                 right = f"sensitivity {at.sensitivity.value:.3f}, specificity"
                 right = f"{right} {at.specificity.value:.3f}, PPV {at.ppv.value:.3f}, NPV"
                 right = f"{right} {at.npv.value:.3f}, net benefit {at.net_benefit.value:.4f}"
@@ -654,8 +655,8 @@ def performance(
     (0.84, True)
     """
     labels, values = np.asarray(y), np.asarray(p, dtype=float)
-    asked: list[float] = np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
-    present = {one for one in labels.ravel().tolist() if one is not None and one == one}
+    cutoffs: list[float] = np.atleast_1d(np.asarray(thresholds, dtype=float)).tolist()
+    present = {label for label in labels.ravel().tolist() if label is not None and label == label}
     known = list(sorted(present, key=str) if classes is None else classes)
     if len(known) < 2:
         raise ValueError(
@@ -665,8 +666,8 @@ def performance(
     if values.ndim == 1 and len(known) == 2:
         last = known[-1] if event is None else event
         values = np.column_stack([1 - values, values])
-        known = [one for one in known if one != last] + [one for one in known if one == last]
-    problem = _unusable(labels, values, known, event, asked, level)
+        known = sorted(known, key=lambda label: label == last)  # stable: the event comes last
+    problem = _unusable(labels, values, known, event, cutoffs, level)
     if problem:
         raise ValueError(f"performance(...): {problem}")
     codes = np.array([known.index(label) for label in labels.tolist()])
@@ -685,9 +686,9 @@ def performance(
     return performance_of(
         values,
         codes,
-        [str(one) for one in known],
+        [str(label) for label in known],
         shown=shown,
-        thresholds=asked,
+        thresholds=cutoffs,
         units=units,
         level=level,
     )
@@ -711,16 +712,19 @@ def _unusable(
         return "p must hold probabilities between 0 and 1, none of them missing."
     if values.shape[1] > 1 and np.abs(values.sum(axis=1) - 1).max() > SUM_BY_ROUNDING:
         return "each row of p must sum to 1."
-    if any(one is None or one != one for one in labels.tolist()):
+    if any(label is None or label != label for label in labels.tolist()):
         return "y has missing labels; leave their rows out."
-    strange = sorted({str(one) for one in labels.tolist() if one not in known})
+    strange = sorted({str(label) for label in labels.tolist() if label not in known})
     if strange:
         return f"y has labels that are none of the classes: {', '.join(strange[:5])}."
     if event is not None and event not in known:
         return f"event must be one of {', '.join(map(str, known))}; received {event!r}."
-    if not (len(thresholds) and all(0 < one < 1 for one in thresholds) and 0 < level < 1):
+    if not (
+        len(thresholds) and all(0 < threshold < 1 for threshold in thresholds) and 0 < level < 1
+    ):
         return (
             "thresholds, at least one, and level must lie strictly between 0 and 1; received "
-            f"{', '.join(f'{one:g}' for one in thresholds) or 'no threshold'} and level {level:g}."
+            f"{', '.join(f'{threshold:g}' for threshold in thresholds) or 'no threshold'} and "
+            f"level {level:g}."
         )
     return ""

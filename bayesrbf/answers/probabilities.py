@@ -110,7 +110,7 @@ def uncertainty(
 def summary_of(
     fit: Fit, cells: Observations, prob: float = 0.9, memory: int = MEMORY
 ) -> PredictiveSummary:
-    """What :func:`uncertainty` says of class probabilities, as arrays."""
+    """Predictive summary behind :func:`uncertainty`, as arrays."""
     return replace(fit.doubted, memory=memory).summary(cells, prob)
 
 
@@ -124,7 +124,7 @@ def summary_of(
 # which is concave in the new prevalence q. EM climbs it from the trained prevalence p.
 
 
-MAX_ITER = 10_000
+MAX_ITER = 10_000  # EM is slow where the classes overlap, and a step is one product.
 TOL = 1e-10  # Largest change of a probability at which EM has converged.
 
 

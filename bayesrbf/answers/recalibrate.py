@@ -32,9 +32,9 @@ from bayesrbf.fit.updates import (
     Method,
     Update,
     Weights,
+    after_update,
     even_folds,
     fit_update,
-    moved,
     row_digests,
 )
 
@@ -134,7 +134,7 @@ def recalibrate[C: Classifier](
         return rows.updated(cast(Method, method), None)
     methods = METHODS if training is not None else METHODS[:-1]
     fold = even_folds(rows.log_q, rows.labels, rows.weights, min(folds, rows.labels.size))
-    scores = np.stack([rows.held_out(one, fold) for one in methods])
+    scores = np.stack([rows.held_out(candidate, fold) for candidate in methods])
     selection = Selection(methods, scores, rows.weights, MARGIN)
     # One step after the other may be better by a standard error, and both together not.
     gain, error = selection.gain(selection.best, 0)
@@ -181,15 +181,15 @@ def _labelled(
             f"recalibrate: y holds {unknown[0]!r}, which is no class of the model: "
             f"{fit.classes.tolist()}. Leave such rows out, or fit the model again with them."
         )
-    kept = np.flatnonzero(~hidden & (weights > 0))
-    if kept.size < LEAST_ROWS:
+    row_indices = np.flatnonzero(~hidden & (weights > 0))
+    if row_indices.size < LEAST_ROWS:
         raise ValueError(
             f"recalibrate needs at least {LEAST_ROWS} labelled rows of positive weight; "
-            f"received {kept.size}."
+            f"received {row_indices.size}."
         )
     labels = np.searchsorted(fit.classes, present)[weights[~hidden] > 0]
-    cells = new_rows(fit, X, holes=True).cells.take(kept)
-    return _safe_indexing(X, kept), cells, labels, weights[kept]
+    cells = new_rows(fit, X, holes=True).cells.take(row_indices)
+    return _safe_indexing(X, row_indices), cells, labels, weights[row_indices]
 
 
 @dataclass(frozen=True)
@@ -210,23 +210,28 @@ class _LocalRows[C: Classifier]:
         return log_q
 
     def fitted(
-        self, method: Method, places: Int[np.ndarray, " row"]
+        self, method: Method, row_indices: Int[np.ndarray, " row"]
     ) -> tuple[Coefficients, Covariance]:
         """The coefficients by some of the rows, and their covariance."""
         log_shares = np.log(self.model.fitted_.shares_of_use)
-        of_rows = self.log_q[places], self.labels[places], self.weights[places]
-        return fit_update(*of_rows, log_shares, method)
+        return fit_update(
+            self.log_q[row_indices],
+            self.labels[row_indices],
+            self.weights[row_indices],
+            log_shares,
+            method,
+        )
 
-    def refitted(self, places: Int[np.ndarray, " row"]) -> C:
+    def refitted(self, row_indices: Int[np.ndarray, " row"]) -> C:
         """The arguments of the model, fitted to the training table and some of the rows."""
         assert self.training is not None  # who asks for a refit was asked for it
         X, y = self.training
-        labels = self.model.classes_[self.labels[places]]
+        labels = self.model.classes_[self.labels[row_indices]]
         known = np.asarray(y)
         again = clone(self.model).fit(
-            _joined(X, _safe_indexing(self.X, places)),
+            _joined(X, _safe_indexing(self.X, row_indices)),
             np.append(known, labels),
-            sample_weight=np.append(np.ones(known.size), self.weights[places]),
+            sample_weight=np.append(np.ones(known.size), self.weights[row_indices]),
         )
         if (assumed := self.model.fitted_.table.missingness) != "as_trained":
             again.assume_missingness(assumed)
@@ -240,7 +245,7 @@ class _LocalRows[C: Classifier]:
             if method == "refit":
                 log_p = self.refitted(rest).predict_log_proba(_safe_indexing(self.X, out))
             else:
-                log_p = moved(self.log_q[out], log_shares, self.fitted(method, rest)[0])
+                log_p = after_update(self.log_q[out], log_shares, self.fitted(method, rest)[0])
             scores[out] = log_scores(np.maximum(log_p, LEAST_LOG), self.labels[out])
         return scores
 
@@ -267,36 +272,36 @@ class _LocalRows[C: Classifier]:
         return result
 
 
-def _joined(one: object, other: object) -> Any:
+def _joined(first: object, other: object) -> Any:
     """The rows of two tables of one kind, by the names of the columns where they have names."""
-    frames = table.as_frame(one), table.as_frame(other)
+    frames = table.as_frame(first), table.as_frame(other)
     if frames[0] is None or frames[1] is None:
-        return np.concatenate([np.asarray(one), np.asarray(other)])
+        return np.concatenate([np.asarray(first), np.asarray(other)])
     return nw.concat([frames[0], frames[1].select(frames[0].columns)]).to_native()
 
 
 def _sentence(
     update: Update, classes: Shaped[np.ndarray, " label"], selection: Selection[Method] | None
 ) -> str:
-    """What was done, and why."""
-    said = f"on {update.date} with {update.n_rows} labelled rows"
-    first, *others = classes.tolist()
+    """Message on an update: its method, coefficients with standard errors, held-out gains."""
+    message = f"on {update.date} with {update.n_rows} labelled rows"
+    first, *other_classes = classes.tolist()
     n, covariance = classes.size, update.covariance
-    moves = []
-    for place, label in enumerate(others, 1):
-        apart = np.eye(n + 1)[place] - np.eye(n + 1)[0]
+    shifts = []
+    for index, label in enumerate(other_classes, 1):
+        apart = np.eye(n + 1)[index] - np.eye(n + 1)[0]
         error = np.sqrt(apart @ covariance @ apart)
-        moves.append(f"{label} {apart @ update.coefficients:+.2f} ± {error:.2f}")
-    said = {
-        "none": f"Left as it was {said}" + ", no update is called for" * (selection is not None),
-        "refit": f"Fitted again {said} beside those of training",
-    }.get(update.method, f"Updated {said}: log odds against {first}: {', '.join(moves)}")
+        shifts.append(f"{label} {apart @ update.coefficients:+.2f} ± {error:.2f}")
+    message = {
+        "none": f"Left as it was {message}" + ", no update is called for" * (selection is not None),
+        "refit": f"Fitted again {message} beside those of training",
+    }.get(update.method, f"Updated {message}: log odds against {first}: {', '.join(shifts)}")
     if update.method == "slope":
-        said += f"; slope {update.slope:.2f} ± {np.sqrt(covariance[-1, -1]):.2f}"
+        message += f"; slope {update.slope:.2f} ± {np.sqrt(covariance[-1, -1]):.2f}"
     if selection is None:
-        return f"{said}."
+        return f"{message}."
     gains = []
-    for place, method in enumerate(selection.candidates[1:], 1):
-        gain, error = selection.gain(place, 0)
+    for index, method in enumerate(selection.candidates[1:], 1):
+        gain, error = selection.gain(index, 0)
         gains.append(f"{method} {gain:+.3f} ± {error:.3f}")
-    return f"{said}. Log score of held-out rows against none: {', '.join(gains)} nats a row."
+    return f"{message}. Log score of held-out rows against none: {', '.join(gains)} nats a row."

@@ -1,4 +1,4 @@
-"""Tables drawn from a declared graph beside the training table, and rehearsals of a fit on them."""
+"""Predictive checks: tables drawn from a declared graph; and rehearsals of a fit."""
 
 from __future__ import annotations
 
@@ -78,10 +78,11 @@ def predictive_check(estimator: Estimator, draws: int = 100, *, prior: bool = Fa
             f"predictive_check draws tables, and the graph of a {fit.table.owner} has labels "
             "alone: posterior_['posterior_predictive'] has draws of these."
         )
-    if prior and graph.potentials:
+    potentials = [potential.name for potential in graph.potentials]
+    if prior and potentials:
         raise ValueError(
             f"predictive_check(prior=True) needs a graph that is a distribution of tables; that of "
-            f"this {fit.table.owner} has the potentials {[one.name for one in graph.potentials]}, "
+            f"this {fit.table.owner} has the potentials {potentials}, "
             "which draws from the prior ignore: fit with objective='likelihood', or leave prior "
             "out to draw from the posterior."
         )
@@ -105,11 +106,11 @@ def drawn_tables(
     groups = (names.CONSTANT_DATA, names.OBSERVED_DATA)  # of a classifier, and of a density
     of_cells = [tree.children[group].to_dataset() for group in groups]
     (observed,) = (group[names.OBSERVED] for group in of_cells if names.OBSERVED in group)
-    places = np.arange(observed.sizes[names.COLUMN])
-    discrete = (places == 0) | (places > last_real)
+    positions = np.arange(observed.sizes[names.COLUMN])
+    discrete = (positions == 0) | (positions > last_real)
     if names.CLASS_PROBABILITIES not in tree.children[names.POSTERIOR]:
         observed = observed.where(
-            xr.DataArray(places > 0, dims=names.COLUMN)
+            xr.DataArray(positions > 0, dims=names.COLUMN)
         )  # one class says nothing
     # one pass over few tables: compiling would cost more than it saves
     compiled = {"mode": "FAST_COMPILE"}
@@ -122,9 +123,9 @@ def drawn_tables(
     evaluated = scored[names.DRAW].to_numpy()
     spread = np.linspace(0, evaluated.size - 1, draws).astype(int)
     chosen = {names.DRAW: evaluated[np.unique(spread)]}
-    kept = tree.sel(chosen)
+    thinned = tree.sel(chosen)
     made = pm.sample_posterior_predictive(
-        kept, model, random_seed=seed, progressbar=False, compile_kwargs=compiled
+        thinned, model, random_seed=seed, progressbar=False, compile_kwargs=compiled
     )
     check = by_column(
         made.children["posterior_predictive"].to_dataset()[names.OBSERVED],
@@ -132,7 +133,7 @@ def drawn_tables(
         discrete,
         scored.sel(chosen).rename({scored.dims[-1]: names.OBS}),
     )
-    check[names.POSTERIOR] = kept.children[names.POSTERIOR]
+    check[names.POSTERIOR] = thinned.children[names.POSTERIOR]
     return check
 
 
@@ -203,11 +204,11 @@ def rehearse(
     """
     from bayesrbf.answers.teachers import TEACHERS
 
-    own, owner = estimator.__rehearsal__(), type(estimator).__name__
+    rehearsal, owner = estimator.__rehearsal__(), type(estimator).__name__
     arguments = estimator.get_params(deep=False)
     drawn = vars(estimator)["fitted_"].draws if "fitted_" in vars(estimator) else None
-    method = _method(arguments["inference"], drawn, own, inference)
-    chosen = _teachers(owner, own, teachers)
+    method = _method(arguments["inference"], drawn, rehearsal, inference)
+    chosen = _teachers(owner, rehearsal, teachers)
     if n_repeats < 1:
         raise ValueError(f"rehearse(n_repeats=...) must be at least 1; received {n_repeats!r}.")
     check_consistent_length(X, y)
@@ -231,41 +232,43 @@ def rehearse(
     ]
     plays = [(p, drawn_labels(p, real, copies, rng)) for p in truths for _ in range(n_repeats)]
 
-    def play(one: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        p, drawn = one
+    def play(task: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        p, drawn = task
         return _played(estimator, X, classes[drawn], labelled, of_rows, p, method, options)
 
     figures = run_tasks(play, plays, "Rehearsal", n_jobs, progress_bar)
     shape = (len(chosen), n_repeats, -1)
-    coverage, width = (np.reshape(one, shape) for one in zip(*figures, strict=True))
+    coverage, width = (np.reshape(values, shape) for values in zip(*figures, strict=True))
     return to_dataset(coverage, width, chosen, method)
 
 
-def _method(inference: str, drawn: Draws | None, own: Rehearsal, asked: str | None) -> str:
-    """The method asked for, or that of the draws, of the constructor, or of the kind."""
-    if asked is not None and asked not in own.methods:
-        names = " or ".join(map(repr, own.methods))
+def _method(
+    inference: str, drawn: Draws | None, rehearsal: Rehearsal, requested: str | None
+) -> str:
+    """Method of the draws: requested, else of the fit, of ``inference``, or the default."""
+    if requested is not None and requested not in rehearsal.methods:
+        names = " or ".join(map(repr, rehearsal.methods))
         raise ValueError(
-            f"rehearse(inference=...) must be {names} for this classifier; received {asked!r}."
+            f"rehearse(inference=...) must be {names} for this classifier; received {requested!r}."
         )
-    wishes = [asked, *([] if drawn is None else [drawn.method]), inference, own.method]
-    return next(wish for wish in wishes if wish in own.methods)
+    wishes = [requested, *([] if drawn is None else [drawn.method]), inference, rehearsal.method]
+    return next(wish for wish in wishes if wish in rehearsal.methods)
 
 
-def _teachers(owner: str, own: Rehearsal, asked: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of the teachers: those asked for, or all that are no kin of the model."""
+def _teachers(owner: str, rehearsal: Rehearsal, requested: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of the teachers: the requested ones, or all unrelated to the model."""
     from bayesrbf.answers.teachers import TEACHERS
 
-    others = tuple(name for name in TEACHERS if name not in own.kin)
-    if asked is None:
-        asked = others
-    unknown = [name for name in asked if name not in others]
-    if isinstance(asked, str) or unknown or not asked:
+    allowed = tuple(name for name in TEACHERS if name not in rehearsal.kin)
+    if requested is None:
+        requested = allowed
+    unknown = [name for name in requested if name not in allowed]
+    if isinstance(requested, str) or unknown or not requested:
         raise ValueError(
-            f"rehearse(teachers=...) must be a sequence out of {others}, the families that "
-            f"{owner} has no part of; received {asked!r}."
+            f"rehearse(teachers=...) must be a sequence out of {allowed}, the families that "
+            f"{owner} has no part of; received {requested!r}."
         )
-    return tuple(asked)
+    return tuple(requested)
 
 
 def _check_classes(classes: Shaped[np.ndarray, " label"], labels: np.ndarray) -> None:
@@ -298,16 +301,17 @@ def _played(
     method: str,
     options: dict[str, object],
 ) -> tuple[Float[np.ndarray, " level"], Float[np.ndarray, " level"]]:
-    """Coverage and mean width at every level, of a clone that was fitted to drawn labels."""
+    """Coverage and mean interval width at every level, of a clone fitted to drawn labels."""
     # The truth is at the shares of these rows: a prevalence of use would move away from it.
-    asked = clone(model).set_params(inference="map", class_prior=None)
+    template = clone(model).set_params(inference="map", class_prior=None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ColumnWarning)  # the fit of the true labels told of them
-        asked.fit(X, _hidden_beside(drawn, labelled), groups=groups)
-        fitted = asked.refine(method, **options)
+        template.fit(X, _hidden_beside(drawn, labelled), groups=groups)
+        fitted = template.refine(method, **options)
     uncertainties = [fitted.uncertainty(X, prob=level).isel(obs=labelled) for level in LEVELS]
     lower, upper = (
-        np.stack([one[end].to_numpy() for one in uncertainties]) for end in ("lower", "upper")
+        np.stack([uncertainty[end].to_numpy() for uncertainty in uncertainties])
+        for end in ("lower", "upper")
     )
     return covers(lower, upper, truth).mean(axis=(1, 2)), (upper - lower).mean(axis=(1, 2))
 
@@ -320,6 +324,7 @@ LEVELS: Final = (0.5, 0.8, 0.9)
 SMALLEST: Final = 1e-3
 """Least probability of a class under a teacher, before it is tempered."""
 ATTEMPTS: Final = 1000
+"""Draws of the labels before an error, where a class keeps too few rows."""
 FEWEST: Final = 2
 """Rows that every class keeps in drawn labels: folds need one on either side."""
 
@@ -418,7 +423,7 @@ def _standard_error(figures: Float[np.ndarray, "fit *rest"]) -> Float[np.ndarray
 
 
 def sentence(level: float, coverage: float, n_models: int) -> str:
-    """A sentence: how often the intervals held the truth."""
+    """Message on the coverage of the intervals."""
     models = "one other model" if n_models == 1 else f"{_NUMBERS[n_models]} other models"
     return (
         f"{100 * level:.0f} % intervals held the truth {100 * coverage:.0f} times in 100 when "

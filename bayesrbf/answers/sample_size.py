@@ -59,7 +59,7 @@ class SampleSize:
             f"At least {self.rows:,} rows, {self.rows * min(self.shares):,.0f} of them of the "
             f"rarest class, for an R squared of {self.cox_snell:.3f} (Cox and Snell; at most "
             f"{self.most_cox_snell:.3f})",
-            *(f"{rows:>9,}  {sentence}" for sentence, rows in self.criteria.items()),
+            *(f"{rows:>9,}  {criterion}" for criterion, rows in self.criteria.items()),
             self.note,
         ])  # fmt: skip
 
@@ -153,7 +153,7 @@ def plan_sample_size(
     [1542, 2671, 471, 334]
     """
     shares = (1 - events, events) if isinstance(events, int | float) else tuple(events)
-    if len(shares) < 2 or not all(0 < one < 1 for one in shares) or abs(sum(shares) - 1) > 1e-6:
+    if len(shares) < 2 or not all(0 < share < 1 for share in shares) or abs(sum(shares) - 1) > 1e-6:
         raise ValueError(
             "plan_sample_size(events=...) must be the share of the event, strictly between 0 and "
             f"1, or the shares of all classes, which sum to 1; received {events!r}."
@@ -206,15 +206,15 @@ def _development(
 
 def _validation(event: float, c: float, threshold: float | None) -> Mapping[str, float]:
     """Rows by the criteria for the validation of a model of two classes."""
-    others, z = 1 - event, ndtri(0.975)
+    non_event, z = 1 - event, ndtri(0.975)
     of_ratio, of_slope, of_c = np.arcsinh(WIDTH / 2) / z, WIDTH / 2 / z, WIDTH / 4 / z
     weights, of_events, of_others = _log_odds(c, event)
     eta = np.concatenate([of_events, of_others])
-    weights = np.concatenate([event * weights, others * weights]) * expit(eta) * expit(-eta)
+    weights = np.concatenate([event * weights, non_event * weights]) * expit(eta) * expit(-eta)
     flat, tilted, curved = (weights @ eta**k for k in range(3))
     # Newcombe's formula is v n^2 = q (1 + (n / 2 - 1) u), to be solved for n
-    v, q, u = of_c**2 * event * others, c * (1 - c), (1 - c) / (2 - c) + c / (1 + c)
-    ratio = others / event / of_ratio**2
+    v, q, u = of_c**2 * event * non_event, c * (1 - c), (1 - c) / (2 - c) + c / (1 + c)
+    ratio = non_event / event / of_ratio**2
     slope = flat / (flat * curved - tilted**2) / of_slope**2
     rank = (q * u / 4 + np.sqrt((q * u / 4) ** 2 + v * q * (1 - u))) / v
     criteria = {
@@ -223,11 +223,11 @@ def _validation(event: float, c: float, threshold: float | None) -> Mapping[str,
         f"that of the C statistic is {WIDTH / 2:g} wide": rank,
     }
     if threshold is not None:
-        w = others / event * threshold / (1 - threshold)
+        w = non_event / event * threshold / (1 - threshold)
         distance = np.sqrt(2) * ndtri(c)
         beyond = (logit(event) - logit(threshold)) / distance
         s, f = ndtr(beyond + distance / 2), ndtr(beyond - distance / 2)
-        spread = s * (1 - s) / event + w**2 * (f * (1 - f) / others + f**2 / (event * others))
+        spread = s * (1 - s) / event + w**2 * (f * (1 - f) / non_event + f**2 / (event * non_event))
         share = f"that of the net benefit at {threshold:g} is {WIDTH:g} of its most wide"
         criteria[share] = spread / of_slope**2
     return criteria

@@ -1,4 +1,4 @@
-"""Figures of held-out probabilities: calibration, ranks, and what chance does to them."""
+"""Figures of held-out probabilities: calibration, ranks, and their chance variation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ReliabilityCurve:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Calibration of one set of predictions, with what chance alone would do to it."""
+    """Calibration error of predictions, and its distribution for calibrated ones."""
 
     error: float  # Classwise expected calibration error, between 0 (calibrated) and 1.
     noise: tuple[float, float]  # Equal-tailed interval of that error under perfect calibration.
@@ -126,8 +126,8 @@ class _Bins:
 
     def observed(self, labels: Labels) -> Float[np.ndarray, " bin"]:
         """Share of its class in every bin."""
-        own = self.index[np.arange(labels.size), labels]
-        return np.bincount(own, self.weights, minlength=self.mass.size) / self.mass
+        label_bins = self.index[np.arange(labels.size), labels]
+        return np.bincount(label_bins, self.weights, minlength=self.mass.size) / self.mass
 
     def error(self, observed: Float[np.ndarray, "*draws bin"]) -> Float[np.ndarray, "*draws"]:
         """Classwise expected calibration error of observed shares."""
@@ -168,7 +168,7 @@ def _drawn_labels(
 
 @dataclass(frozen=True)
 class Counted:
-    """A number of rows beside what a calibrated model expects."""
+    """A number of rows, and its expectation under a calibrated model."""
 
     number: int
     expected: float
@@ -211,7 +211,7 @@ def two_sided(p: Float[np.ndarray, " obs"], number: int) -> float:
 
 
 def counted(p: Float[np.ndarray, " obs"], number: int, level: float = 0.9) -> Counted:
-    """A number of successes beside its expectation and equal-tailed interval.
+    """A number of successes, its expectation and its equal-tailed interval.
 
     >>> counted(np.full(100, 0.1), 20)
     Counted(number=20, expected=10.0, lower=5, upper=15)
@@ -225,13 +225,13 @@ def counted(p: Float[np.ndarray, " obs"], number: int, level: float = 0.9) -> Co
 def improbable_labels(
     probabilities: Probabilities, labels: Labels, bound: float, level: float = 0.9
 ) -> Counted:
-    """Number of rows whose label has less than a probability, beside that of a calibrated model.
+    """Number of rows whose label's probability is below a bound, and its calibrated expectation.
 
     A label drawn from p falls below the bound b with probability ``sum_c p_c [p_c < b]``.
     """
-    given = probabilities[np.arange(labels.size), labels]
+    p_label = probabilities[np.arange(labels.size), labels]
     drawn = np.where(probabilities < bound, probabilities, 0.0).sum(axis=1)
-    return counted(drawn, int((given < bound).sum()), level)
+    return counted(drawn, int((p_label < bound).sum()), level)
 
 
 def beyond_chance(
@@ -250,12 +250,12 @@ def beyond_chance(
     >>> beyond_chance(np.tile([0.9, 0.1], (50, 1)), np.r_[np.ones(5, int), np.zeros(45, int)], 0.1)
     array([], dtype=int64)
     """
-    given = probabilities[np.arange(labels.size), labels]
-    order = np.argsort(given, kind="stable")
+    p_label = probabilities[np.arange(labels.size), labels]
+    order = np.argsort(p_label, kind="stable")
     every = np.sort(probabilities, axis=None)
     # A label drawn from the probabilities falls on an entry as often as the entry says, so all
     # entries up to g, of any row and class, add up to the rows expected at g or below.
-    expected = np.r_[0.0, every.cumsum()][np.searchsorted(every, given[order], side="right")]
+    expected = np.r_[0.0, every.cumsum()][np.searchsorted(every, p_label[order], side="right")]
     good = np.flatnonzero(expected <= rate * np.arange(1, labels.size + 1))
     return order[: good[-1] + 1 if good.size else 0]
 
@@ -288,6 +288,7 @@ LEVEL: Final = 0.9
 """Probability inside the intervals, and inside those that verdicts are read off."""
 
 TINY: Final = 1e-12
+"""Distance from 0 and 1 at which the search for ends of an interval stops."""
 
 Score = Float[np.ndarray, " obs"]
 Positive = Bool[np.ndarray, " obs"]
@@ -441,8 +442,8 @@ def average_precision(score: Score, positive: Positive, level: float = LEVEL) ->
     if not m:
         return NONE
     as_high = np.searchsorted(np.sort(-score), -score, side="right")
-    own = np.searchsorted(np.sort(-score[positive]), -score[positive], side="right")
-    return proportion(float((own / as_high[positive]).mean()), m, level)
+    events_as_high = np.searchsorted(np.sort(-score[positive]), -score[positive], side="right")
+    return proportion(float((events_as_high / as_high[positive]).mean()), m, level)
 
 
 def slope(probabilities: Probabilities, labels: Labels, level: float = LEVEL) -> Interval:
@@ -472,13 +473,13 @@ def decision_curve(
     array([0.])
     """
     odds = thresholds / (1 - thresholds)
-    each = np.where(positive, 1.0, -odds[:, None])
-    every = each * (score >= thresholds[:, None])
+    row_benefit = np.where(positive, 1.0, -odds[:, None])
+    every = row_benefit * (score >= thresholds[:, None])
     benefits = [mean(row, level) if units is None else mean_of(row, units, level) for row in every]
     return DecisionCurve(
         thresholds,
         np.array([benefit.value for benefit in benefits]),
         np.array([benefit.lower for benefit in benefits]),
         np.array([benefit.upper for benefit in benefits]),
-        each.mean(axis=1),
+        row_benefit.mean(axis=1),
     )

@@ -1,4 +1,4 @@
-"""Stability of class probabilities: what the same recipe says had other rows taught it."""
+"""Stability of class probabilities: refits of the recipe to bootstrap samples."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bayesrbf.answers.performance import (
     group_numbers,
     resampled,
 )
-from bayesrbf.answers.scores import Score, decision_curve
+from bayesrbf.answers.scores import decision_curve
 from bayesrbf.base.arrays import Probabilities
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import Rule, row_groups
@@ -71,8 +71,8 @@ class EventStability:
     @property
     def changes(self) -> Float[np.ndarray, " obs"]:
         """Share of refits that decide a row otherwise: classification instability index."""
-        decided, others = self.probability >= self.threshold, self.refits >= self.threshold
-        return (others != decided).mean(axis=0)
+        decided, refit_decisions = self.probability >= self.threshold, self.refits >= self.threshold
+        return (refit_decisions != decided).mean(axis=0)
 
     @property
     def figures(self) -> Mapping[str, float]:
@@ -124,17 +124,19 @@ class Stability:
 
     @property
     def largest(self) -> EventStability:
-        """The event whose probability moves most."""
-        return max(self.events, key=lambda one: one.error.mean())
+        """The event with the largest mean absolute prediction error."""
+        return max(self.events, key=lambda event: event.error.mean())
 
     def __str__(self) -> str:
         n_refits, n_obs, _ = self.refits.shape
         lines = [f"{n_refits} refits on bootstrap samples of {n_obs} rows"]
         if self.failures:
             lines.append(f"{len(self.failures)} more failed, first with: {self.failures[0]}")
-        for one in self.events:
-            lines.append(f"{one.event}, at {one.threshold:g}; intervals of {100 * one.level:g} %")
-            lines += [f"  {name:<42} {figure:.4f}" for name, figure in one.figures.items()]
+        for event in self.events:
+            lines.append(
+                f"{event.event}, at {event.threshold:g}; intervals of {100 * event.level:g} %"
+            )
+            lines += [f"  {name:<42} {figure:.4f}" for name, figure in event.figures.items()]
         return "\n".join(lines)
 
 
@@ -219,14 +221,14 @@ def stability(
         RULES[name].check(value, f"stability({name}=...)")
     check_consistent_length(X, y)
     classes, labels = encode_labels(y, unlabelled=model.get_params(deep=False).get("unlabelled"))
-    known, given = classes.tolist(), row_groups(groups, X, "stability")
+    known, group_names = classes.tolist(), row_groups(groups, X, "stability")
     if len(known) < 2 or (event is not None and event not in known):
         raise ValueError(
             f"stability(event=...) must be one of the classes of y, at least two; received "
             f"{event!r}, and y has {', '.join(map(str, known))}."
         )
-    units = None if given is None else group_numbers(given)
-    if given is not None and units is None and len({*map(str, given)}) == 1:
+    units = None if group_names is None else group_numbers(group_names)
+    if group_names is not None and units is None and len({*map(str, group_names)}) == 1:
         raise ValueError("stability(groups=...) must name at least two groups; received one.")
     together = np.arange(labels.size) if units is None else units
 
@@ -252,15 +254,21 @@ def stability(
         )
     probabilities = fitted(np.arange(labels.size))
     answers = run_tasks(refitted, samples, "Refits", n_jobs)
-    failures = tuple(one for one in answers if isinstance(one, str))
+    failures = tuple(answer for answer in answers if isinstance(answer, str))
     if len(failures) == refits:
         raise ValueError(f"stability(...): none of {refits} refits succeeded. {failures[0]}")
-    found = np.array([one for one in answers if not isinstance(one, str)])
+    found = np.array([answer for answer in answers if not isinstance(answer, str)])
     shown = [known.index(event)] if event is not None else range(int(len(known) == 2), len(known))
 
     def of_event(c: int) -> EventStability:
-        p: Score = probabilities[:, c]
-        named = str(known[c]), float(threshold), float(level)
-        return EventStability(*named, labels == c, labels >= 0, p, found[..., c])
+        return EventStability(
+            event=str(known[c]),
+            threshold=float(threshold),
+            level=float(level),
+            happened=labels == c,
+            labelled=labels >= 0,
+            probability=probabilities[:, c],
+            refits=found[..., c],
+        )
 
     return Stability(probabilities, found, failures, tuple(map(of_event, shown)))

@@ -1,4 +1,4 @@
-"""Class probabilities that rows might have: what scikit-learn's families say of rows held out."""
+"""Data-generating models: held-out class probabilities by scikit-learn's families."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 TEACHER_FOLDS: Final = 5
+"""Folds that hold out the rows whose class probabilities are the truth."""
 MOST_PROCESS_ROWS: Final = 1200
-"""Rows that a Gaussian process is fitted to: it takes no more in good time."""
+"""Maximum number of rows of a Gaussian process: its cost is cubic in the rows."""
 
 Cells = Float[np.ndarray, "obs column"]
 Labels = Int[np.ndarray, " obs"]

@@ -28,7 +28,7 @@ from bayesrbf.app.report.options import Focus, ReportOptions
 from bayesrbf.app.report.output import predictions_frame, to_csv
 from bayesrbf.app.words import clipped, listing, plural
 from bayesrbf.base.table_options import PLAIN, TableOptions
-from bayesrbf.fit.asking import not_looked_at
+from bayesrbf.fit.asking import ignored_columns
 from bayesrbf.reading.formats import RawTable
 from bayesrbf.reading.notes import warn
 from bayesrbf.reading.noticing import KnownLevels
@@ -185,7 +185,7 @@ def warn_of_extra(
     left = options.target, options.table.id, *options.table.ignore, *options.table.beside
     known = {*model.columns_.names, *left}
     if extra := [column for column in header if column not in known]:
-        warn(not_looked_at(name, extra))
+        warn(ignored_columns(name, extra))
 
 
 def read_rows(model: Classifier, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:

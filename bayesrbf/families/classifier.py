@@ -1,4 +1,4 @@
-"""What every classifier shares: probabilities, decisions, questions about rows."""
+"""Base class of the classifiers: probabilities, decisions, explanations of rows."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Classifier(ClassifierMixin, Estimator):
     # ---- fitting
 
     def _reading(self, **changes: Any) -> Reading:
-        """How the training table is read; rows without a label weigh what the user says.
+        """Settings for reading the training table, with the weight of unlabelled rows.
 
         A weight that is left to the data is 1 at first.
         """
@@ -132,8 +132,8 @@ class Classifier(ClassifierMixin, Estimator):
 
         fit = self.fitted_
         require_comparable(fit)
-        given = self.get_params(deep=False)
-        cv, n_jobs = given.get("cv"), given.get("n_jobs")
+        arguments = self.get_params(deep=False)
+        cv, n_jobs = arguments.get("cv"), arguments.get("n_jobs")
         # First what may be refused, then what takes long.
         self.fitted_ = self._drawn(fit, method, options).replaced(doubt=doubt_of(fit, cv, n_jobs))
         return self
@@ -304,7 +304,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     @requires("likelihood", "rows", "draws", "prior")
     def prior_sensitivity(self, X: object) -> xr.Dataset:
-        """How much class probabilities move under half and twice the log prior.
+        """Change of class probabilities under half and twice the log prior.
 
         By importance weights of the draws where these have a light tail; else the mode is found
         again. The weights and temperatures of a stack are fitted again. Rates of kernel networks

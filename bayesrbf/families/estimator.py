@@ -1,4 +1,4 @@
-"""What all estimators share: the fit as one record, its draws, its file."""
+"""Base class of the estimators: the fit as one record, its draws, its file."""
 
 from __future__ import annotations
 
@@ -124,9 +124,9 @@ class Estimator(BaseEstimator, ABC):
 
     def __dir__(self) -> list[str]:
         # the tree is listed without its value, which takes long to make
-        others = [name for name in object.__dir__(self) if name != "posterior_"]
+        attributes = [name for name in object.__dir__(self) if name != "posterior_"]
         tree = ["posterior_"] if "fitted_" in vars(self) and not self._is_shown else []
-        return [name for name in others if hasattr(self, name)] + tree
+        return [name for name in attributes if hasattr(self, name)] + tree
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> object:
         # scikit-learn shows the value of every name in dir(), so it is asked of a copy without it
@@ -145,7 +145,7 @@ class Estimator(BaseEstimator, ABC):
                 self._rules[name].check(value, f"{type(self).__name__}({name}=...)")
 
     def _reading(self, **changes: Any) -> Reading:
-        """How the training table is read, once the arguments are checked."""
+        """Settings for reading the training table, after a check of the arguments."""
         self._check_arguments()
         arguments = self.get_params(deep=False)
         return Reading(type(self).__name__, arguments, by_blocks=self._by_blocks, **changes)
@@ -156,25 +156,25 @@ class Estimator(BaseEstimator, ABC):
         model: FittedModel,
         details: object,
         outcome: tuple[Status, Trace],
-        sentence: str = "",
+        message: str = "",
         calibration: Calibration = NO_CALIBRATION,
     ) -> AnyFit:
         """A fit that ended, with draws if ``inference`` asks; a warning if it did not end well."""
         status, trace = outcome
-        sentence = sentence or status.sentence
+        message = message or status.sentence
         converged = status is Status.CONVERGED
         if status not in (Status.CONVERGED, Status.STOPPED):
-            warn(f"{type(self).__name__}: {sentence}", ConvergenceWarning)
+            warn(f"{type(self).__name__}: {message}", ConvergenceWarning)
         if training.repeated:
-            sentence = f"{sentence} {copies_sentence(training.repeated)}"
+            message = f"{message} {copies_sentence(training.repeated)}"
         if training.columns is not None and training.columns.message:
-            sentence = f"{sentence} {training.columns.message}"
+            message = f"{message} {training.columns.message}"
         fit: AnyFit = FittedTable(
             training,
             model,
             trace,
             converged,
-            sentence,
+            message,
             details,
             calibration,
             self._reports_mean,
@@ -360,7 +360,7 @@ class Estimator(BaseEstimator, ABC):
     @requires("density")
     @by_blocks
     def novelty(self, X: object) -> Float[np.ndarray, " obs"]:
-        """How unlike the training table each row is, from 0 to 1; high is novel.
+        """Novelty of each row compared with the training table, from 0 to 1.
 
         It is the share of 500 rows drawn from the density, with the same cells missing, that are
         more probable. Two log densities are combined, that of the whole row and that of its cells
@@ -412,7 +412,7 @@ class Estimator(BaseEstimator, ABC):
     def surprise(
         self, X: object, *, prob: float = 0.9, false_discoveries: float = 0.1
     ) -> xr.Dataset:
-        r"""How surprising each observed cell is, given the rest of its row.
+        r"""Tail probability of each observed cell given the rest of its row.
 
         The tail of a real cell is :math:`2 \min(P(X \le x), P(X \ge x))`, that of a level the
         probability of all levels at most as probable. A row whose cells look odd (a tail below
@@ -513,7 +513,7 @@ class Estimator(BaseEstimator, ABC):
 
     @requires("density")
     def dependence(self, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
-        """How much every two columns tell of each other, and of the class, under the density.
+        """Mutual information of the columns, and of columns and class, under the density.
 
         Mutual information includes every kind of dependence and does not depend on units. A column
         has information on the class even if it depends on the class only through other columns.
@@ -607,7 +607,7 @@ class Estimator(BaseEstimator, ABC):
 
     @property
     def status_(self) -> str:
-        """How the fit ended, in a sentence, and a diagnosis of the draws."""
+        """Message on the end of the fit, and on the diagnostics of the draws."""
         return self._fit.status
 
     @property

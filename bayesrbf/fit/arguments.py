@@ -45,7 +45,9 @@ class Rule:
             below = value < self.high or (self.closed == "both" and value == self.high)
             fits = above and below and not isinstance(value, bool)
         if not fits:
-            word = isinstance(value, str) and any(isinstance(one, str) for one in self.choices)
+            word = isinstance(value, str) and any(
+                isinstance(choice, str) for choice in self.choices
+            )
             error = ValueError if word else self.error  # a wrong word is of the right type
             raise error(f"{argument} must be {self.words}; received {value!r}.")
 
@@ -192,10 +194,11 @@ def row_groups(groups: object, X: object, owner: str) -> Shaped[np.ndarray, " ob
     """
     if groups is None:
         return None
-    given = np.asarray(groups, dtype=object)
-    if given.ndim != 1 or len(given) != _num_samples(X):
+    group_names = np.asarray(groups, dtype=object)
+    shape = group_names.shape
+    if len(shape) != 1 or shape[0] != _num_samples(X):
         raise ValueError(
             f"{owner}(groups=...) must name a group for each of the {_num_samples(X)} rows; "
-            f"received {len(given) if given.ndim == 1 else f'an array of shape {given.shape}'}."
+            f"received {shape[0] if len(shape) == 1 else f'an array of shape {shape}'}."
         )
-    return given
+    return group_names

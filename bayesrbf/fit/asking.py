@@ -28,23 +28,22 @@ type Fit = FittedTable[FittedModel, object]
 # New cells that are surely not as in training: far outside of it, or missing.
 
 
-ENOUGH: Final = 10
-"""New rows from which missing cells are told."""
+MIN_ROWS: Final = 10
+"""Minimum number of new rows for a warning about missing cells."""
 CHANCE_OF_CHANGE: Final = 1e-6
 """Probability that more missing cells are reported by chance alone."""
 MORE: Final = 0.1
-"""Share of the rows, beyond that in training, from which missing cells are told."""
+"""Difference of the missing fraction from training above which there is a warning."""
 NAMED: Final = 3
-"""Columns, at most, that a sentence on a pattern names."""
+"""Maximum number of columns that a message on a pattern names."""
 
 
 def warn_of_columns(fit: Fit, new: Observations, X: object) -> None:
     """Warn once of cells that are surely not as in training: far outside of it, or missing.
 
-    Who asks about missing cells has more of them, so that these are told of a table X to be
-    predicted only, and X is None else.
+    X is None where the question is about missing cells: more of them are expected then.
     """
-    enough = X is not None and new.n_obs >= ENOUGH
+    enough = X is not None and new.n_obs >= MIN_ROWS
     if sentences := [*(_missing(fit, new, X) if enough else ()), *_far(fit, new)]:
         warn(" ".join(sentences))
 
@@ -78,9 +77,10 @@ def _missing(fit: Fit, new: Observations, X: object) -> Iterator[str]:
     columns = fit.columns
     absent, before = ~table.observed_cells(new, columns), fit.table.absent
     evidence = fit.uses_indicators
-    level = CHANCE_OF_CHANGE, MORE
-    changes = missingness_changes(columns.names, before, absent, *level, together=evidence)
-    cells = read_cells(X).columns if any(one.is_more for one in changes) else ()
+    changes = missingness_changes(
+        columns.names, before, absent, chance=CHANCE_OF_CHANGE, margin=MORE, together=evidence
+    )
+    cells = read_cells(X).columns if any(change.is_more for change in changes) else ()
     for change in changes:
         (name,) = change.columns if change.alone else ("",)
         if change.is_more and change.alone:
@@ -99,7 +99,7 @@ def _missing(fit: Fit, new: Observations, X: object) -> Iterator[str]:
 
 
 def tail_of_count(count: int, of: int, count_before: int, of_before: int) -> float:
-    """Probability of at least so many of the new cells, were old and new ones dealt at random.
+    """Hypergeometric probability of ``count`` or more of the marked cells among the new ones.
 
     >>> round(tail_of_count(20, 100, 5, 100), 5), tail_of_count(0, 100, 5, 100)
     (0.0011, 1.0)
@@ -113,9 +113,9 @@ class MissingnessChange:
     """Cells that are missing in a larger or smaller share of new rows than of training rows."""
 
     columns: tuple[str, ...]
-    """One column; or all whose cells are missing in the rows, and no others are."""
+    """A single column, or the whole set of columns that are missing in a pattern."""
     alone: bool
-    """Whether it is about one column, whatever the others."""
+    """Whether the change is of one column, whatever the pattern of the others."""
     n_now: int
     of_now: int
     n_before: int
@@ -184,10 +184,10 @@ def missingness_changes(
         shares = counts / np.array(sizes)[:, None]
         for index in np.flatnonzero(np.abs(shares[0] - shares[1]) > margin).tolist():
             n_now, n_before = (int(count) for count in counts[:, index])
-            more = n_now, sizes[0], n_before, sizes[1]
-            fewer = sizes[0] - n_now, sizes[0], sizes[1] - n_before, sizes[1]
-            if min(tail_of_count(*more), tail_of_count(*fewer)) < level:
-                yield index, more
+            more = tail_of_count(n_now, sizes[0], n_before, sizes[1])
+            fewer = tail_of_count(sizes[0] - n_now, sizes[0], sizes[1] - n_before, sizes[1])
+            if min(more, fewer) < level:
+                yield index, (n_now, sizes[0], n_before, sizes[1])
 
     if not min(sizes):
         return []
@@ -198,13 +198,13 @@ def missingness_changes(
     ]
     if not together:
         return found
-    same = [i for i, name in enumerate(names) if (name,) not in {one.columns for one in found}]
+    changed = {change.columns for change in found}
+    same = [i for i, name in enumerate(names) if (name,) not in changed]
     patterns, codes = np.unique(np.concatenate([now, before])[:, same], axis=0, return_inverse=True)
-    of_patterns = np.stack(
-        [np.bincount(some, minlength=len(patterns)) for some in np.split(codes, [sizes[0]])]
-    )
+    by_table = np.split(codes, [sizes[0]])
+    of_patterns = np.stack([np.bincount(group, minlength=len(patterns)) for group in by_table])
     for index, counts in differ(of_patterns, chance / len(patterns)):
-        missing = tuple(names[same[place]] for place in np.flatnonzero(patterns[index]))
+        missing = tuple(names[same[column]] for column in np.flatnonzero(patterns[index]))
         found.append(MissingnessChange(missing, False, *counts))
     return found
 
@@ -217,13 +217,13 @@ class NewRows:
     """New rows of a table, labels hidden."""
 
     cells: Observations
-    given: object
-    """The table as it came."""
+    X: object
+    """The table as the user gave it."""
 
     @property
     def names(self) -> Shaped[np.ndarray, " obs"]:
         """Names of the rows."""
-        return table.row_names(self.given, self.cells.n_obs)
+        return table.row_names(self.X, self.cells.n_obs)
 
 
 def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
@@ -246,23 +246,24 @@ def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
 
 
 def _known_columns(X: object, known: Shaped[np.ndarray, " column"] | None) -> object:
-    """A frame without columns beside those of the fit, of which a warning tells.
+    """The frame without columns that the fit does not have; a warning names these.
 
-    Where one of the fit lacks, another may be a slip for it: scikit-learn's error names both.
+    It is unchanged where a column of the fit is missing: another may be a misspelling of it, and
+    scikit-learn's error names both.
     """
     if known is None or (frame := table.as_frame(X)) is None:
         return X
     extra = [name for name in frame.columns if name not in known]
     if not extra or not set(known) <= set(frame.columns):
         return X
-    warn(not_looked_at("X", extra))
+    warn(ignored_columns("X", extra))
     return frame.drop(extra).to_native()
 
 
-def not_looked_at(owner: str, names: Sequence[str]) -> str:
-    """A sentence on columns that new rows have beside those of the fit."""
-    told = listed([repr(name) for name in names], 8)
-    return f"{owner} has columns that were not there at fit ({told}); they are not looked at."
+def ignored_columns(owner: str, names: Sequence[str]) -> str:
+    """Message on columns of new rows that the fit does not have."""
+    quoted = listed([repr(name) for name in names], 8)
+    return f"{owner} has columns that were not there at fit ({quoted}); they are not looked at."
 
 
 def known_rows(fit: Fit, X: object) -> tuple[Bool[np.ndarray, " obs"], Bool[np.ndarray, " obs"]]:
@@ -323,10 +324,10 @@ class Lacking(Protocol):
         """Why it lacks something, and how to mend it; empty where it has it."""
 
 
-def refuse(asked: Lacking, answer: str, *needs: Need, error: type[Exception] = ValueError) -> None:
+def refuse(model: Lacking, answer: str, *needs: Need, error: type[Exception] = ValueError) -> None:
     """Refuse an answer that needs what an estimator, or its fit, lacks."""
     for need in needs:
-        if why := asked.__lacks__(need):
+        if why := model.__lacks__(need):
             raise error(f"{answer} needs {NEEDS[need]}, and {why}.")
 
 
@@ -339,7 +340,7 @@ def requires[F: Callable[..., object]](*needs: Need) -> Callable[[F], F]:
 
     def answer(method: F) -> F:
         @wraps(method)
-        def asked(estimator: Any, /, *args: object, **options: object) -> object:
+        def checked(estimator: Any, /, *args: object, **options: object) -> object:
             check_is_fitted(estimator)
             refuse(estimator.fitted_, f"{type(estimator).__name__}.{method.__name__}()", *needs)
             return method(estimator, *args, **options)
@@ -349,6 +350,6 @@ def requires[F: Callable[..., object]](*needs: Need) -> Callable[[F], F]:
             refuse(estimator, name, *needs, error=AttributeError)
             return True
 
-        return cast(F, available_if(available)(asked))
+        return cast(F, available_if(available)(checked))
 
     return answer

@@ -37,7 +37,7 @@ LABEL_NOISE = 1e-10
 """Probability that a label was given at random, in calibration: a row costs 24 nats at most. On 17
 real tables no held-out loss moved by .001; at 1e-3 that of 107 rows of glass rose by .17."""
 LEAST_LOG_SCORE = -60.0
-"""Log probability below which a class is not told apart, lest one row alone speak of holes."""
+"""Log probabilities are clipped below: a single row must not decide on the missing fraction."""
 
 Members = Float[np.ndarray, " member"]
 
@@ -92,21 +92,22 @@ def fit_temperatures(
     weights: Float[np.ndarray, " obs"],
 ) -> Float[np.ndarray, " member"]:
     """The temperature of every member, as :func:`fit_temperature` has it, all at once."""
-    # Classes come first, so that sums over them run along rows, which are many.
+    # Classes come first: sums over them then run along the long axis of rows.
     by_class = np.moveaxis(log_probabilities, -1, 0)
+    # Finite: exp(-inf) times -inf would make the slope NaN.
     below = np.maximum(by_class - by_class.max(axis=0), np.finfo(float).min)
     true_class = below[labels, np.arange(labels.size)]
     draws = tuple(range(2, true_class.ndim))
 
     def value_and_slope(
-        log_t: Members, some: Int[np.ndarray, " member"]
+        log_t: Members, index: Int[np.ndarray, " member"]
     ) -> tuple[Members, Members]:
         """The objective of some members and its derivative in log t."""
         t = np.exp(log_t).reshape(-1, *(1 for _ in draws))
-        powers = np.exp(t * below[:, :, some])
+        powers = np.exp(t * below[:, :, index])
         totals = powers.sum(axis=0)
-        held_out = t * true_class[:, some] - np.log(totals)
-        slopes = true_class[:, some] - (powers * below[:, :, some]).sum(axis=0) / totals
+        held_out = t * true_class[:, index] - np.log(totals)
+        slopes = true_class[:, index] - (powers * below[:, :, index]).sum(axis=0) / totals
         if draws:
             slopes = (softmax(held_out, axis=draws) * slopes).sum(axis=draws)
             held_out = logsumexp(held_out, axis=draws) - np.log(true_class[0, 0].size)
@@ -118,7 +119,7 @@ def fit_temperatures(
 
     members = np.arange(true_class.shape[1])
     on_grid = [value_and_slope(np.full(members.size, log_t), members) for log_t in LOG_TEMPERATURES]
-    values, slopes = (np.array(one) for one in zip(*on_grid, strict=True))
+    values, slopes = (np.array(on_curve) for on_curve in zip(*on_grid, strict=True))
     # Beside the lowest point, on the side to which the objective falls, its slope is 0.
     best = values.argmin(axis=0)
     other = best - np.sign(slopes[best, members]).astype(int)
@@ -187,21 +188,21 @@ def evidence_of_missing_fraction(
     missing_fraction: Float[np.ndarray, " obs"],
     log_shares: Float[np.ndarray, " label"],
 ) -> Float[np.ndarray, " obs"]:
-    r"""How much more probable the share of missing cells makes the labels of rows held out.
+    r"""Likelihood ratio of the missing fraction for the label of every held-out row.
 
     .. math:: \frac{p(y_n | x_n, h_n)}{p(y_n | x_n)}, \qquad
         p(c | x, h) \propto p(c | x) \exp \textstyle\sum_k B_k(h) \, a_{kc}, \\
         p(c | x) \propto \pi_c \exp a_c
             \left(\frac{\bar p(c | x)}{\pi_c}\right)^{\sum_k B_k(h) t_k}
 
-    with what was said of the cells, :math:`\bar p`, the share h of them that were missing,
+    with the prediction :math:`\bar p` from the cells, the missing fraction h,
     :math:`t_k \sim N(1, s^2)` and :math:`a_{kc} \sim N(0, s^2)`. A calibration that depends on h
-    would otherwise take holes for a sign of the class, and be wrong for rows that have others.
-    Temperatures t keep apart how sure members are where more is known.
+    would otherwise take missing cells for evidence of the class, and be wrong for rows with others.
+    Temperatures t account for members that are surer where fewer cells are missing.
     """
     evidence = np.maximum(log_p, LEAST_LOG_SCORE) - log_shares
     n_classes, near = log_shares.size, hats(missing_fraction)
-    own = np.arange(n_classes) == labels[:, None]
+    is_label = np.arange(n_classes) == labels[:, None]
     basis = np.column_stack([near, np.ones(len(near))])
     precision = POOL_PRIOR.sd**-2
     precisions = np.append(np.full(near.shape[1], precision), 0.0)[:, None]
@@ -214,19 +215,22 @@ def evidence_of_missing_fraction(
         temperatures, offsets = split(theta)
         logits = (near @ temperatures)[:, None] * evidence + log_shares + basis @ offsets
         log_q = log_softmax(logits, axis=-1)
-        slopes = weights[:, None] * (np.exp(log_q) - own)
+        slopes = weights[:, None] * (np.exp(log_q) - is_label)
         apart = temperatures - 1
         value = 0.5 * (precisions * offsets**2).sum() + 0.5 * precision * apart @ apart
         by_temperature = near.T @ (slopes * evidence).sum(axis=1) + precision * apart
         by_offset = basis.T @ slopes + precisions * offsets
         gradient = np.concatenate([by_temperature, by_offset.ravel()])
-        return value - weights @ log_q[own], gradient
+        return value - weights @ log_q[is_label], gradient
 
     start = np.repeat([1.0, 0.0], [near.shape[1], basis.shape[1] * n_classes])
     temperatures, offsets = split(minimize(falling, start, jac=True, method="L-BFGS-B").x)
-    told = near @ offsets[:-1]
+    fraction_logits = near @ offsets[:-1]
     logits = (near @ temperatures)[:, None] * evidence + log_shares + offsets[-1]
-    return np.exp(told[own] - logsumexp(log_softmax(logits, axis=-1) + told, axis=-1))
+    return np.exp(
+        fraction_logits[is_label]
+        - logsumexp(log_softmax(logits, axis=-1) + fraction_logits, axis=-1)
+    )
 
 
 LEAST_DF = 2.0  # Degrees of freedom stay above it, so that there is a standard deviation.
@@ -342,9 +346,9 @@ def softmax_regression(
         step = np.linalg.solve(curvature, slope)
         # A full step overshoots where the classes are nearly separable.
         found = shorter_step(objective, mode, step, objective(mode)[0], float(slope @ step))
-        moved = 0.0 if found is None else np.abs(found[0] - mode).max()
+        step_size = 0.0 if found is None else np.abs(found[0] - mode).max()
         mode = mode if found is None else found[0]
-        if moved < 1e-10:
+        if step_size < 1e-10:
             break
     return mode, np.linalg.inv(curvature)
 
@@ -356,7 +360,7 @@ def softmax_regression(
 class Selection[C]:
     """Candidates, from the simplest on, and their scores of the same rows held out.
 
-    A candidate takes the place of one before it if it is better by more than ``margin`` standard
+    A candidate replaces an earlier one if it is better by more than ``margin`` standard
     errors of the paired difference: on small tables the largest of several scores is mostly luck.
     Of equals the first is taken. See Breiman et al. (1984), Classification and regression trees,
     section 3.4.3.
@@ -370,7 +374,7 @@ class Selection[C]:
 
     @cached_property
     def best(self) -> int:
-        """Place of the candidate that is taken.
+        """Index of the chosen candidate.
 
         >>> scores = np.array([[-1.0, -1.0, -1.0], [-0.9, -1.0, -0.9], [-0.5, -0.5, -0.6]])
         >>> Selection(("one", "two", "three"), scores, np.ones(3), margin=1.0).best
@@ -384,7 +388,7 @@ class Selection[C]:
 
     @property
     def chosen(self) -> C:
-        """The candidate that is taken."""
+        """The chosen candidate."""
         return self.candidates[self.best]
 
     @property
@@ -392,21 +396,21 @@ class Selection[C]:
         """Mean score of every candidate, in nats a row."""
         return self.row_scores @ self.weights / self.weights.sum()
 
-    def gain(self, one: int, other: int) -> tuple[float, float]:
-        """Mean of what one candidate scores above another, and its standard error, in nats a row.
+    def gain(self, candidate: int, other: int) -> tuple[float, float]:
+        """Mean gain in score of a candidate over another, and its standard error, in nats a row.
 
         >>> scores = np.array([[-0.9, -1.0, -0.8], [-1.0, -1.0, -1.0]])
         >>> gain, error = Selection(("one", "other"), scores, np.ones(3)).gain(0, 1)
         >>> round(gain, 3), round(error, 3)
         (0.1, 0.047)
         """
-        return mean_and_error(self.row_scores[one] - self.row_scores[other], self.weights)
+        return mean_and_error(self.row_scores[candidate] - self.row_scores[other], self.weights)
 
 
 def unlabelled_gain(
     counted: str, gains: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
 ) -> str:
-    """A sentence on the gain from rows without a label, on held-out rows; empty if there are none.
+    """Message on the held-out gain by unlabelled rows; empty without any.
 
     >>> gains = np.array([0.2, 0.1, 0.3, 0.2])
     >>> unlabelled_gain("fully", gains, np.ones(4))

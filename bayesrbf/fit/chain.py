@@ -1,12 +1,11 @@
-r"""The way of a class probability: what a model says, then one stage after the other.
+r"""The chain of a class probability: a model, then one stage after the other.
 
-A model says class probabilities at its fitted point, and under every draw. The stages follow in the
-order of :attr:`bayesrbf.fit.table.FittedTable.chain`. Each has one form, for the point and for
-draws: at the point it does what it does at its centre, and where it has a doubt of its own, every
-draw of it moves one draw of the model. What is reported is the point, or the mean over the draws of
-the model where that was chosen (``is_mean``): prevalences and updates then move the mean. Intervals
-are of all draws, moved to lie around what is reported
-(:func:`bayesrbf.fit.probabilities.centred_draws`).
+A model gives class probabilities at its fitted point, and under every draw. The stages follow in
+the order of :attr:`bayesrbf.fit.table.FittedTable.chain`. The point passes every stage at its
+centre. A stage with an uncertainty has as many draws as the model, one for each draw of the model.
+The reported probability is the point, or the mean over the draws of the model (``is_mean``), to
+which prevalences and updates are then applied. Intervals are of all draws, shifted to lie around
+the reported probability (:func:`bayesrbf.fit.probabilities.centred_draws`).
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ Draws = Int[np.ndarray, " draw"]
 
 @dataclass(frozen=True)
 class State:
-    """Class probabilities of some rows on their way, under some draws; one for the point."""
+    """Class probabilities of rows between two stages, under some draws; one at the point."""
 
     log_p: Float[np.ndarray, "draw obs label"]
-    """Log probabilities; as the model says them, up to a constant a row."""
+    """Log probabilities; unnormalised before the first stage, up to a constant per row."""
     log_density: Float[np.ndarray, "draw obs"] | None = None
-    """Log density of the observed cells; None at the point, where nobody asks for it."""
+    """Log density of the observed cells; None at the point, where it is not used."""
     log_weights: Float[np.ndarray, "draw obs"] | None = None
-    """Logs of what draws weigh at a row; None: all weigh alike."""
+    """Log weights of the draws at a row; None: equal weights."""
     median_correction: Float[np.ndarray, "obs label"] | None = None
     """Ratio of log odds: median of the draws over reported probability; None: 1."""
     labels_near: Float[np.ndarray, "obs label"] | None = None
@@ -58,47 +57,48 @@ class State:
 
 @runtime_checkable
 class Seen(Protocol):
-    """Rows that a model has looked at, once for the point and all draws."""
+    """Rows prepared for predictions by a model, at the point and under all draws."""
 
     @property
     def rows(self) -> Observations:
-        """The rows."""
+        """Rows of the table, encoded."""
 
     @property
     def missing_fraction(self) -> Float[np.ndarray, " obs"]:
         """Missing fraction of every row."""
 
     def state(self, draws: Draws | None) -> State:
-        """What the model says under some draws; None: at its fitted point."""
+        """Class log probabilities under some draws; None: at the fitted point."""
 
 
 Step = Callable[[State, State, Draws | None], State]
-"""Moves a state under some draws, beside that of the point; draws are None for the point itself."""
+"""Next state from the state under some draws and the state at the point; draws are None for the
+point itself."""
 
 
 class Stage(ABC):
-    """One stage on the way of a probability."""
+    """One stage in the chain of a class probability."""
 
     name: str = ""
-    """Name of the doubt that it adds; empty where it adds none."""
+    """Name of the uncertainty that the stage adds; empty where it adds none."""
 
     @abstractmethod
     def on(self, seen: Seen) -> Step:
         """Prepare some rows."""
 
     @property
-    def parts(self) -> dict[str, Stage]:
-        """The stage with one part of its doubt each, by name."""
+    def components(self) -> dict[str, Stage]:
+        """Stages with one component of its uncertainty each, by name."""
         return {self.name: self} if self.name else {}
 
     def at_prior_power(self, power: float) -> Stage:
-        """The stage with the prior of its doubt raised to a power, where it has one."""
+        """The stage with its prior raised to a power, where it has one."""
         return self
 
 
 @dataclass(frozen=True)
 class AtCentre(Stage):
-    """A stage without its own doubt."""
+    """A stage at its centre, without its uncertainty."""
 
     stage: Stage
 
@@ -108,19 +108,19 @@ class AtCentre(Stage):
         return lambda state, point, draws: step(state, point, None)
 
 
-# A model that says probabilities at its point and under draws of its parameters.
+# A model with probabilities at its point and under draws of its parameters.
 
 
 @dataclass(frozen=True)
 class Source:
-    """A fitted model with its draws, as the chain asks it."""
+    """A fitted model with its draws, as the source of a chain."""
 
     shape: tuple[int, int]
     """Chains and draws of each."""
     theta: Callable[[], Real[np.ndarray, "chain draw coordinate"]]
     """Gives the draws, when they are asked for."""
     predictor: Callable[[Observations], Predictor]
-    """Prepares rows."""
+    """Gives the class log probabilities of rows at any draw."""
     point: Callable[[Observations], Float[np.ndarray, "obs label"]]
     """Class log probabilities at the fitted point, up to a constant a row."""
     missing_fraction: Callable[[Observations], np.ndarray]
@@ -132,7 +132,7 @@ class Source:
 
 @dataclass(frozen=True)
 class SeenByModel:
-    """Rows that a model has looked at."""
+    """Rows prepared for predictions by a model and its draws."""
 
     source: Source
     rows: Observations
@@ -149,18 +149,18 @@ class SeenByModel:
         return self.source.predictor(self.rows)
 
     def state(self, draws: Draws | None) -> State:
-        """What the model says."""
+        """Class log probabilities and log density under some draws; None: at the fitted point."""
         if draws is None:
             return State(self.source.point(self.rows)[None])
         theta = self.source.theta()
         flat = theta.reshape(theta.shape[0] * theta.shape[1], theta.shape[2])
-        said = self.predictor.at_all(flat[draws])
-        return State(said.log_probabilities, said.log_density)
+        prediction = self.predictor.at_all(flat[draws])
+        return State(prediction.log_probabilities, prediction.log_density)
 
 
 @runtime_checkable
 class AnySource(Protocol):
-    """What the chain starts from."""
+    """Source of the chain: a fitted model, or predictions of held-out rows."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -174,7 +174,7 @@ class AnySource(Protocol):
 
 
 BLOCK = 2**13
-"""Rows that go their way together: members of a stack hold hundreds of numbers of each."""
+"""Rows in a block: members of a stack hold hundreds of numbers of every row."""
 _COPIES = 5
 """Arrays over draws that a summary holds at once: logarithms, probabilities, workspace."""
 
@@ -202,33 +202,34 @@ class Chain:
     is_mean: bool = False
     """Whether the mean over the draws of the model is reported, and not its point."""
     is_centred: bool = True
-    """Whether draws are moved to lie around what is reported."""
+    """Whether draws are shifted to lie around the reported probability."""
     label_noise: Callable[[], LabelNoise | None] | None = None
-    """Gives the label noise that centred draws know of; None: they know of none."""
+    """Gives the label noise of centred draws; None: no label noise."""
     memory: int = MEMORY
     """Bytes that arrays over draws may take."""
     own_draws: bool = True
-    """Whether the draws of the model count."""
+    """Whether draws of the model's parameters count; else all draws start at the point."""
 
     @property
     def n_draws(self) -> int:
         """Number of draws of all chains together."""
         return self.numbers.size
 
-    # ---- parts of the doubt
+    # ---- components of the uncertainty
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        """Names of the parts of the doubt beside that of the model's own draws."""
-        named = [name for stage in (*self.stages, *self.use) for name in stage.parts]
+    def components(self) -> tuple[str, ...]:
+        """Names of the components of the uncertainty that stages and label noise add."""
+        named = [name for stage in (*self.stages, *self.use) for name in stage.components]
         return (*named, *([] if self.label_noise is None else [names.LABEL_NOISE]))
 
     def only(self, name: str) -> Chain:
-        """The chain in which one part of the doubt alone is left."""
+        """The chain with a single component of the uncertainty."""
 
         def left(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
             return tuple(
-                stage.parts.get(name, AtCentre(stage)) if stage.parts else stage for stage in stages
+                stage.components.get(name, AtCentre(stage)) if stage.components else stage
+                for stage in stages
             )
 
         return replace(
@@ -243,41 +244,41 @@ class Chain:
         """At most ``most`` draws, evenly spaced, as one chain; all draws for None."""
         if most is None:
             return self
-        places = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(int)
-        return replace(self, numbers=self.numbers.reshape(1, -1)[:, places])
+        positions = np.linspace(0, self.n_draws - 1, min(most, self.n_draws)).round().astype(int)
+        return replace(self, numbers=self.numbers.reshape(1, -1)[:, positions])
 
-    # ---- the way
+    # ---- predictions
 
     def on(self, rows: Observations) -> Walk:
         """Prepare some rows."""
         return Walk(self, self.source.on(rows))
 
     def reported(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities that are reported; draws are never held all at once."""
-        blocks = [self.on(rows.take(some)).reported for some in blocks_of(rows.n_obs, BLOCK)]
+        """Reported class log probabilities, block by block of rows."""
+        blocks = [self.on(rows.take(block)).reported for block in blocks_of(rows.n_obs, BLOCK)]
         return np.concatenate(blocks)
 
     def point(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities at the fitted point."""
         return self.on(rows).point.log_p[0]
 
-    # ---- what is asked of all draws
+    # ---- functions of all draws
 
     def draws(
         self, observations: Observations
     ) -> tuple[Float[np.ndarray, "chain draw obs label"], int]:
-        """Class probabilities of every row under every draw, and the distance of the draws kept.
+        """Class probabilities of every row under every k-th draw, and k.
 
-        Where they would not fit into the memory, every k-th draw is kept, with a warning that says
-        so. ValueError if not even one draw of each chain fits into the memory.
+        k is 1 where all draws fit into the memory; there is a warning otherwise. ValueError if not
+        even one draw of each chain fits.
         """
         thinning = self._thinning(observations.n_obs)
-        kept = self.numbers[:, ::thinning]
-        result = np.empty((*kept.shape, observations.n_obs, self.n_classes))
+        numbers = self.numbers[:, ::thinning]
+        result = np.empty((*numbers.shape, observations.n_obs, self.n_classes))
         for rows in self._row_blocks(observations.n_obs):
             walk = self.on(observations.take(rows))
-            for chain, some in enumerate(kept):
-                result[chain][:, rows] = np.exp(walk.at(some).log_p)
+            for chain, chain_numbers in enumerate(numbers):
+                result[chain][:, rows] = np.exp(walk.at(chain_numbers).log_p)
         return result, thinning
 
     def summary(
@@ -301,8 +302,8 @@ class Chain:
             )
             for rows in self._row_blocks(observations.n_obs)
         ]
-        parts = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
-        return PredictiveSummary(prob=prob, **parts)
+        fields = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+        return PredictiveSummary(prob=prob, **fields)
 
     def _block(
         self, walk: Walk, prob: float, reported: Float[np.ndarray, "obs label"] | None
@@ -322,7 +323,7 @@ class Chain:
     def _of_draws(
         self, walk: Walk, reported: Float[np.ndarray, "obs label"] | None
     ) -> tuple[Float[np.ndarray, "draw obs label"], Float[np.ndarray, "draw obs"] | None, State]:
-        """Class probabilities of every draw around what is reported, and the draws' weights."""
+        """Class probabilities of every draw, centred on the reported ones, and their weights."""
         state = walk.at(self.numbers.ravel())
         p, weights = np.exp(state.log_p), state.log_weights
         weights = None if weights is None else softmax(weights, axis=0)
@@ -335,10 +336,10 @@ class Chain:
     def labels_near(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
         """Equivalent number of labels of rows exactly like each row; NaN: unknown."""
         result = np.full((rows.n_obs, self.n_classes), np.nan)
-        for some in self._row_blocks(rows.n_obs):
-            near = self.on(rows.take(some)).at(self.numbers.ravel()[:1]).labels_near
+        for block in self._row_blocks(rows.n_obs):
+            near = self.on(rows.take(block)).at(self.numbers.ravel()[:1]).labels_near
             if near is not None:
-                result[some] = near
+                result[block] = near
         return result
 
     def information(self, observations: Observations) -> Float[np.ndarray, " obs"]:
@@ -400,7 +401,7 @@ class Chain:
 
 
 class Walk:
-    """Some rows, prepared for all stages of a chain."""
+    """Prepared rows at every stage of a chain."""
 
     def __init__(self, chain: Chain, seen: Seen) -> None:
         self._chain, self._seen = chain, seen
@@ -422,13 +423,13 @@ class Walk:
 
     @cached_property
     def reported(self) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities that are reported."""
+        """Reported class log probabilities."""
         chain = self._chain
         if not chain.is_mean:
             return self.point.log_p[0]
         total = np.zeros((self._seen.rows.n_obs, chain.n_classes))
-        for some in in_blocks(chain.n_draws, total.size):
-            state = self._seen.state(chain.numbers.ravel()[some])
+        for block in in_blocks(chain.n_draws, total.size):
+            state = self._seen.state(chain.numbers.ravel()[block])
             for step in self._stages:
                 state = step(state, state, None)
             total += np.exp(state.log_p).sum(axis=0)

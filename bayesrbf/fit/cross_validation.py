@@ -283,11 +283,11 @@ def held_out_probabilities(
             int(cv), shuffle=True, random_state=random_state, unlabelled=hidden
         )
     folds = list(splitter.split(X, y, groups))
-    parts = [fitted_fold(estimator, X, y, groups, fold, classes)[1] for fold in folds]
+    probabilities = [fitted_fold(estimator, X, y, groups, fold, classes)[1] for fold in folds]
     rows = np.concatenate([test for _, test in folds])
     order = np.argsort(rows, kind="stable")
     index = X.index[rows[order]] if isinstance(X, pd.DataFrame) else rows[order]
-    return pd.DataFrame(np.concatenate(parts)[order], index, classes)
+    return pd.DataFrame(np.concatenate(probabilities)[order], index, classes)
 
 
 def refuse_hidden(y: object, unlabelled: object, owner: str) -> None:

@@ -1,4 +1,4 @@
-r"""Decisions at given costs: that of least expected cost, and what it costs on known rows.
+r"""Decisions of least expected cost, and their cost on labelled rows.
 
 With C the costs, of class c (row) under decision d (column), the expected cost of d is
 :math:`\sum_c p(c | x) \, C_{cd}`, and the decision is the d where it is least.
@@ -38,11 +38,11 @@ def is_best(
     array([[1., 0.],
            [0., 1.]])
     """
-    own = np.take_along_axis(
+    cost = np.take_along_axis(
         expected, np.broadcast_to(decisions[:, None], (*expected.shape[:-1], 1)), axis=-1
     )[..., 0]
     least = expected.min(axis=-1)
-    return (own <= least + ROUNDING_OF_COSTS * np.abs(expected).max(axis=-1)).astype(np.float64)
+    return (cost <= least + ROUNDING_OF_COSTS * np.abs(expected).max(axis=-1)).astype(np.float64)
 
 
 def paid(

@@ -1,4 +1,4 @@
-"""How a fitted model is drawn: methods, random samples of rows."""
+"""Draws of a fitted model by any method, and random samples of rows."""
 
 from __future__ import annotations
 
@@ -75,36 +75,36 @@ def drawn(fit: FittedTable[Any, Any], method: str, options: dict[str, Any]) -> D
 
 @dataclass(frozen=True)
 class Sample:
-    """Some rows of every class, each class drawn without regard to the others.
+    """Random sample of the rows of every class.
 
-    Every row has a random number of its own, whatever block it is in; of every class the rows with
-    the smallest are in the sample.
+    Every row has a random key, whatever block it is in; the sample has the rows of every class with
+    the smallest keys.
     """
 
     rows: Observations
     keys: Float[np.ndarray, " obs"]
-    places: Int[np.ndarray, " obs"]
-    """Number of every row in the whole table."""
+    positions: Int[np.ndarray, " obs"]
+    """Position of every row in the whole table."""
     by_label: Float[np.ndarray, " label"]
-    """Weight of all rows of every class, drawn or not, and last of those without a label."""
+    """Weight of all rows of every class, drawn or not, and last of unlabelled rows."""
     most: int
-    """Rows of a class."""
+    """Maximum number of rows of a class."""
 
     @classmethod
     def of(cls, rows: Observations, first: int, n_classes: int, most: int, seed: int) -> Sample:
         """The sample of a block, whose first row has that number in the whole table."""
         keys = np.random.Generator(np.random.PCG64(seed).advance(first)).random(rows.n_obs)
-        places = np.arange(first, first + rows.n_obs)
+        positions = np.arange(first, first + rows.n_obs)
         by_label = np.zeros(n_classes + 1)
         np.add.at(by_label, rows.labels, rows.weights)  # -1 is the last
-        return cls(rows, keys, places, by_label, most).drawn()
+        return cls(rows, keys, positions, by_label, most).drawn()
 
     def joined(self, other: Sample) -> Sample:
         """The sample of the rows of both."""
         return Sample(
             joined_rows([self.rows, other.rows]),
             np.concatenate([self.keys, other.keys]),
-            np.concatenate([self.places, other.places]),
+            np.concatenate([self.positions, other.positions]),
             self.by_label + other.by_label,
             self.most,
         ).drawn()
@@ -113,24 +113,27 @@ class Sample:
         """The rows with the smallest keys of every class, in their order."""
         labels, chosen = self.rows.labels, np.zeros(self.rows.n_obs, dtype=bool)
         for label in np.unique(labels):
-            own = np.flatnonzero(labels == label)
-            chosen[own[np.argsort(self.keys[own], kind="stable")[: self.most]]] = True
+            of_label = np.flatnonzero(labels == label)
+            chosen[of_label[np.argsort(self.keys[of_label], kind="stable")[: self.most]]] = True
         return replace(
-            self, rows=self.rows.take(chosen), keys=self.keys[chosen], places=self.places[chosen]
+            self,
+            rows=self.rows.take(chosen),
+            keys=self.keys[chosen],
+            positions=self.positions[chosen],
         )
 
     def weighed(self) -> Observations:
         """The rows, each class with its share of the whole table; all together as they are."""
         size, weights = self.by_label.size, self.rows.weights
-        own = np.bincount(self.rows.labels % size, weights, size)
-        if np.allclose(own, self.by_label, rtol=1e-12):
+        mass = np.bincount(self.rows.labels % size, weights, size)
+        if np.allclose(mass, self.by_label, rtol=1e-12):
             return self.rows  # every row is in the sample
-        factors = self.by_label / np.where(own > 0, own, 1.0) * own.sum() / self.by_label.sum()
+        factors = self.by_label / np.where(mass > 0, mass, 1.0) * mass.sum() / self.by_label.sum()
         return replace(self.rows, weights=weights * factors[self.rows.labels])
 
 
 def weighted_sample(rows: Observations, most: int, seed: int) -> Observations:
-    r"""At most so many rows, as many of every class as it has or as all may have alike.
+    r"""Sample of at most ``most`` rows, balanced over the classes, with unbiased weights.
 
     Within a class with weights w and random numbers u, the k rows with the largest priorities w / u
     are drawn and weigh max(w, t), with t the next priority [1]_: sums over them are unbiased, and
@@ -149,14 +152,14 @@ def weighted_sample(rows: Observations, most: int, seed: int) -> Observations:
     priorities = rows.weights / np.random.default_rng(seed).random(rows.n_obs)
     labels, counts = np.unique(rows.labels, return_counts=True)
     weights, left = np.zeros(rows.n_obs), most
-    for turn, place in enumerate(np.argsort(counts, kind="stable")):
-        quota = min(int(counts[place]), left // (labels.size - turn))
+    for turn, class_index in enumerate(np.argsort(counts, kind="stable")):
+        quota = min(int(counts[class_index]), left // (labels.size - turn))
         left -= quota
-        own = np.flatnonzero(rows.labels == labels[place])
-        own = own[np.argsort(-priorities[own], kind="stable")]
-        next_one = priorities[own[quota]] if quota < own.size else 0.0
-        some = own[:quota]
-        weights[some] = np.maximum(rows.weights[some], next_one)
-        weights[some] *= rows.weights[own].sum() / weights[some].sum()
+        of_class = np.flatnonzero(rows.labels == labels[class_index])
+        of_class = of_class[np.argsort(-priorities[of_class], kind="stable")]
+        next_one = priorities[of_class[quota]] if quota < of_class.size else 0.0
+        sampled = of_class[:quota]
+        weights[sampled] = np.maximum(rows.weights[sampled], next_one)
+        weights[sampled] *= rows.weights[of_class].sum() / weights[sampled].sum()
     chosen = weights > 0
     return replace(rows.take(chosen), weights=weights[chosen])

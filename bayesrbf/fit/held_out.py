@@ -101,29 +101,29 @@ def grouped_folds(
     np.add.at(counts, (codes[labelled], labels[labelled]), 1)
     shares = counts / counts.sum(axis=0).clip(1)
     mass = np.zeros((n_folds, counts.shape[1]))
-    place = np.full(names.size, -1)
+    fold_of_group = np.full(names.size, -1)
     order = np.flatnonzero(counts.any(axis=1))
     order = order if seed is None else rng.permutation(order)
     for group in order[np.argsort(-counts[order].sum(axis=1), kind="stable")]:
-        # The fold whose squared shares of the classes grow least: it has least of these classes.
-        # Rounding, which depends on the order of the classes, decides no tie.
+        # The fold whose squared class shares grow least has the fewest rows of these classes.
+        # Rounded: floating-point error depends on the order of the classes and must break no tie.
         growth = ((mass + shares[group]) ** 2 - mass**2).sum(axis=1).round(12)
         fold = int(growth.argmin())
-        place[group], mass[fold] = fold, mass[fold] + shares[group]
+        fold_of_group[group], mass[fold] = fold, mass[fold] + shares[group]
     for label in range(counts.shape[1]):
-        having = np.flatnonzero((counts[:, label] > 0) & (place >= 0))
-        elsewhere = np.any((counts[:, label] > 0) & (place < 0))
-        if having.size and not elsewhere and np.unique(place[having]).size == 1:
-            place[having[0]] = -1
-    return np.where(labelled, place[codes], -1)
+        having = np.flatnonzero((counts[:, label] > 0) & (fold_of_group >= 0))
+        elsewhere = np.any((counts[:, label] > 0) & (fold_of_group < 0))
+        if having.size and not elsewhere and np.unique(fold_of_group[having]).size == 1:
+            fold_of_group[having[0]] = -1
+    return np.where(labelled, fold_of_group[codes], -1)
 
 
 def later_folds(
     labels: Int[np.ndarray, " obs"], times: Float[np.ndarray, " obs"], n_folds: int
 ) -> Int[np.ndarray, " obs"]:
-    """Number the later half of the labelled rows as folds in the order of time; others are -1.
+    """Fold number of the later half of the labelled rows, in the order of time; -1 elsewhere.
 
-    Each is to be predicted from the rows before it. Rows of one time are in one fold; no fold
+    Every fold is to be predicted from the rows before it. Rows of one time are in one fold; no fold
     begins before every class has been seen twice. See Tashman (2000), Out-of-sample tests of
     forecasting accuracy, International Journal of Forecasting 16, 437-450.
 
@@ -136,13 +136,13 @@ def later_folds(
     if not rows.size:
         return folds
     seconds = [np.flatnonzero(labels[rows] == label)[1:2] for label in np.unique(labels[rows])]
-    started = 1 + max((int(place[0]) for place in seconds if place.size), default=0)
+    started = 1 + max((int(second[0]) for second in seconds if second.size), default=0)
     start = max(rows.size // 2, started)
     # Rows of the time at which training ends stay in training.
     later = rows[start:][times[rows[start:]] > times[rows[start - 1]]]
-    parts = np.arange(later.size) * min(n_folds - 1, later.size) // max(later.size, 1)
+    block = np.arange(later.size) * min(n_folds - 1, later.size) // max(later.size, 1)
     moments, moment = np.unique(times[later], return_inverse=True)
-    first = np.array([parts[moment == place].min() for place in range(moments.size)], dtype=int)
+    first = np.array([block[moment == index].min() for index in range(moments.size)], dtype=int)
     if later.size:
         folds[later] = np.unique(first[moment], return_inverse=True)[1]
     return folds
@@ -178,7 +178,7 @@ def folds_of(
 def split_rows(
     cv: object,
     rows: Observations,
-    kept: Int[np.ndarray, " kept"],
+    row_indices: Int[np.ndarray, " obs"],
     seed: int,
     *,
     responses: bool = False,
@@ -192,14 +192,15 @@ def split_rows(
     label alone. The only unit of a class is never held out. Labels that stand for ``responses``,
     which are numbers, make no classes.
 
-    Splits speak of the rows as they were given to ``fit``; ``kept`` has their positions there.
+    Splits are of the table as it was given to ``fit``; ``row_indices`` has the rows' positions
+    there.
     """
     if not isinstance(cv, Integral):
-        yield from _as_given(cv, rows, kept, classifier=not responses)
+        yield from _splitter_folds(cv, rows, row_indices, classifier=not responses)
         return
     if cv < 2:
         raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
-    dealt = _dealt(rows)
+    dealt = _rows_to_assign(rows)
     labels = np.minimum(dealt.labels, 0) if responses else dealt.labels
     folds = unit_folds(labels, dealt.units, int(cv), seed)
     for train, test in folds_of(folds, dealt.units):
@@ -207,79 +208,79 @@ def split_rows(
         yield table.distinct(dealt.take(train))[0], table.distinct(dealt.take(test))[0]
 
 
-def _dealt(rows: Observations) -> Observations:
-    """Rows to be dealt to folds, in an order that does not depend on that of the rows.
+def _rows_to_assign(rows: Observations) -> Observations:
+    """Rows to be assigned to folds, in an order that does not depend on the order of the table.
 
-    Equal rows of one unit are one row, and a row that stands for several units is as many.
+    Equal rows of one subject are one row, and a row of several subjects is one row for each.
     """
-    place = table.distinct(rows)[1]
+    distinct_index = table.distinct(rows)[1]
     if rows.units is None:
-        return rows.take(np.lexsort((rows.weights, place)))
+        return rows.take(np.lexsort((rows.weights, distinct_index)))
     numbers = rows.units.numbers
-    pairs = place * (numbers.max() + 1) + numbers
+    pairs = distinct_index * (numbers.max() + 1) + numbers
     _, first, merged = np.unique(pairs, return_index=True, return_inverse=True)
     counts = np.bincount(merged, rows.units.counts)
     shares = np.maximum(np.round(counts), 1).astype(np.intp)
     several = np.repeat(shares > 1, shares)
     chosen = np.repeat(first, shares)
-    numbers, place = numbers[chosen], place[chosen]
+    numbers, distinct_index = numbers[chosen], distinct_index[chosen]
     numbers[several] = numbers.max() + 1 + np.arange(several.sum())
     # Of equal rows that of the unit whose rows come first.
-    mean_place = (np.bincount(numbers, place) / np.bincount(numbers).clip(1))[numbers]
+    mean_place = (np.bincount(numbers, distinct_index) / np.bincount(numbers).clip(1))[numbers]
     weights = np.repeat(np.bincount(merged, rows.weights) / shares, shares)
-    order = np.lexsort((mean_place, weights, place))
+    order = np.lexsort((mean_place, weights, distinct_index))
     _, starts, codes = np.unique(numbers[order], return_index=True, return_inverse=True)
     units = Units(np.argsort(np.argsort(starts))[codes], np.repeat(counts / shares, shares)[order])
     return replace(rows.take(chosen[order]), weights=weights[order], units=units)
 
 
-def _as_given(
-    cv: object, rows: Observations, kept: Int[np.ndarray, " kept"], *, classifier: bool
+def _splitter_folds(
+    cv: object, rows: Observations, row_indices: Int[np.ndarray, " obs"], *, classifier: bool
 ) -> Iterator[Fold]:
     """Folds of a splitter, whose indices are of the rows as they were given."""
-    n_given = int(kept.max()) + 1
+    n_given = int(row_indices.max()) + 1
     labels = np.full(n_given, -1)
-    labels[kept] = rows.labels
+    labels[row_indices] = rows.labels
     from sklearn.model_selection import check_cv  # a tenth of a second, and for a fit alone
 
     splitter = check_cv(cv, labels, classifier=classifier)
     splits = [
-        tuple(_places(part, n_given) for part in split)
+        tuple(_row_positions(side, n_given) for side in split)
         for split in splitter.split(np.zeros((n_given, 1)), labels)
     ]
     # A fold may be of rows without weight at the end of the table, all folds may not.
     tests = np.concatenate([test for _, test in splits]) if splits else np.zeros(0, np.intp)
     if tests.size and tests.min() >= n_given:
-        raise _no_places(tests, n_given)
+        raise _no_positions(tests, n_given)
     for train, test in splits:
-        held_out = np.isin(kept, test) & (rows.labels >= 0)
+        held_out = np.isin(row_indices, test) & (rows.labels >= 0)
         yield (
-            table.distinct(rows.take(np.isin(kept, train)))[0],
+            table.distinct(rows.take(np.isin(row_indices, train)))[0],
             table.distinct(rows.take(held_out))[0],
         )
 
 
-def _places(part: object, n_given: int) -> Int[np.ndarray, " part"]:
+def _row_positions(side: object, n_given: int) -> Int[np.ndarray, " row"]:
     """Positions of the rows of one side of a split, which may be a mask of all rows.
 
     Rows without weight at the end of the table are not among the ``n_given``.
     """
-    given = np.asarray(part)
-    flat = given.shape == (given.size,)
-    if given.dtype == bool and flat and given.size >= n_given:
-        return np.flatnonzero(given)
-    whole = flat and (given.dtype.kind in "iu" or not given.size)
-    if not whole or (given.size and given.min() < 0):
-        raise _no_places(given, n_given)
-    return given.astype(np.intp)
+    values = np.asarray(side)
+    flat = values.shape == (values.size,)
+    if values.dtype == bool and flat and values.size >= n_given:
+        return np.flatnonzero(values)
+    whole = flat and (values.dtype.kind in "iu" or not values.size)
+    if not whole or (values.size and values.min() < 0):
+        raise _no_positions(values, n_given)
+    return values.astype(np.intp)
 
 
-def _no_places(given: np.ndarray, n_given: int) -> ValueError:
+def _no_positions(values: np.ndarray, n_given: int) -> ValueError:
     """The error about one side of a split that has no positions of rows."""
-    ends = f", from {given.min()} to {given.max()}" if given.dtype.kind in "iu" else ""
+    ends = f", from {values.min()} to {values.max()}" if values.dtype.kind in "iu" else ""
     return ValueError(
         "cv must give positions of rows, counted from 0, or masks of one boolean for each row; "
-        f"of {n_given} rows received {given.size} values of {given.dtype}{ends}."
+        f"of {n_given} rows received {values.size} values of {values.dtype}{ends}."
     )
 
 
@@ -354,7 +355,7 @@ class Masking:
 
 
 def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) -> Masking | None:
-    """The scheme that hides cells; None where a missing cell says something.
+    """Scheme that masks cells; None where missing cells are informative.
 
     None, too, where labels are sets of classes, of which no shares follow.
     """
@@ -368,23 +369,25 @@ def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) 
 def hiding_masks(
     observed: Bool[np.ndarray, "obs column"], rng: np.random.Generator
 ) -> Bool[np.ndarray, "copy obs column"]:
-    """Which cells every copy hides; the last copy keeps one observed cell of every row."""
+    """Cells that every copy masks; the last copy keeps one observed cell of every row."""
     n_obs, n_columns = observed.shape
     shares = (np.arange(STRATA)[:, None] + rng.random((STRATA, n_obs))) / STRATA
-    some = rng.random((STRATA, n_obs, n_columns)) < shares[..., None]
+    masks = rng.random((STRATA, n_obs, n_columns)) < shares[..., None]
     # One of the observed cells at random. A row without any keeps a cell that is missing.
     alone = np.where(observed, rng.random(observed.shape), -1.0).argmax(axis=1)
     all_but_one = np.arange(n_columns) != alone[:, None]
-    return np.concatenate([some, all_but_one[None]])
+    return np.concatenate([masks, all_but_one[None]])
 
 
 # Predictions of the rows that are held out of a fit: candidates compared, one calibrated.
 
 
 SMALLEST: Final = 1e-300
+"""Lower bound of probabilities before their logarithm: 0 has none."""
 STEPS: Final = 200
+"""Fixed-point steps of the offsets of classes never held out."""
 EXCLUDED: Final = 1000.0
-"""Nats that a class without a row held out is below the others: at no temperature it counts."""
+"""Nats by which a class never held out is lowered: it then counts at no temperature."""
 
 Predict = Callable[[int, Observations, Observations], np.ndarray]
 """Maps the number of a fold, its training and its held-out rows to an entry a held-out row."""
@@ -398,17 +401,17 @@ class HeldOut:
     labels: Int[np.ndarray, " obs"]  # True class codes.
     weights: Float[np.ndarray, " obs"]
     masked: Float[np.ndarray, "obs copy *values"] | None = None
-    """The same for copies of the rows with more of their cells masked, in single precision."""
+    """Predictions for copies of the rows with more cells masked, in single precision."""
     missing_fractions: Float[np.ndarray, "obs version"] | None = None
     """Missing fraction of every row as it is, then of its masked copies."""
     folds: Int[np.ndarray, " obs"] | None = None
-    """Which fold held a row out."""
+    """Number of the fold that held a row out."""
     log_shares: Float[np.ndarray, " label"] | None = None
     """Log class shares of training; known where there are masked copies."""
     fold_log_shares: Float[np.ndarray, " label"] | None = None
     """Log class shares among the rows that the first fold trained with."""
     units: Units | None = None
-    """Which rows are one unit; None: every row is alone."""
+    """Independent subjects of the rows; None: every row is a subject."""
 
     def __laws__(self) -> Requirements:
         yield within(self.labels, 0) and within(self.weights, 0), "labels and weights"
@@ -416,31 +419,31 @@ class HeldOut:
         same = self.folds is None or self.folds.shape == self.labels.shape
         yield same, "a fold of every row"
         copies = (self.masked, self.missing_fractions, self.log_shares)
-        together = len({one is None for one in copies}) == 1
+        together = len({array is None for array in copies}) == 1
         if self.masked is not None and self.missing_fractions is not None:
             n_obs, n_copies = self.missing_fractions.shape[0], self.missing_fractions.shape[1] - 1
             together &= self.masked.shape == (n_obs, n_copies, *self.values.shape[1:])
         yield together, "masked copies, their cells and class shares"
 
     @property
-    def parts(self) -> Int[np.ndarray, " obs"]:
-        """The fold of every row; of a single fold halves, for a pool to be fitted to others."""
+    def pool_folds(self) -> Int[np.ndarray, " obs"]:
+        """Fold of every row, for a pool to be fitted to the other folds; two halves of one fold."""
         alone = self.folds is None or np.unique(self.folds).size < 2
         return np.arange(self.labels.size) % 2 if alone else np.asarray(self.folds)
 
     @property
     def never_held_out(self) -> Int[np.ndarray, " class"]:
-        """Classes that none of the rows has, of a table whose shares are known."""
+        """Codes of classes without a held-out row; none where the class shares are unknown."""
         comparable = self.fold_log_shares is not None and self.labels.size
         classes = np.arange(self.values.shape[-1] if comparable else 0)
         return np.setdiff1d(classes, self.labels)
 
     @property
     def offsets(self) -> Float[np.ndarray, " label"] | None:
-        """Offsets of the log joints of classes without a row, in nats; NaN for the others.
+        """Offsets of the log joints of classes never held out, in nats; NaN for the other classes.
 
-        Over rows of other classes the probability of a class is on average at most its share: where
-        it is more, it is made that share. Nothing else is known of it. None if all are judged.
+        The offset lowers the mean probability of such a class over the held-out rows to its class
+        share, where it is larger. None if every class was held out.
         """
         absent = self.never_held_out
         if not absent.size or self.fold_log_shares is None:
@@ -448,19 +451,19 @@ class HeldOut:
         p = softmax(self.values, axis=-1)
         p = p.reshape(len(p), -1, p.shape[-1]).mean(axis=1)  # over draws, or members
         log_p = np.log(np.maximum(p, SMALLEST))
-        moves = np.zeros(log_p.shape[1])
+        shift = np.zeros(log_p.shape[1])
         for _ in range(STEPS):
-            mean = np.average(softmax(log_p + moves, axis=1), axis=0, weights=self.weights)
+            mean = np.average(softmax(log_p + shift, axis=1), axis=0, weights=self.weights)
             excess = np.log(np.maximum(mean, SMALLEST)) - self.fold_log_shares
-            moves[absent] = np.minimum(moves - excess, 0.0)[absent]
-        moves[np.setdiff1d(np.arange(moves.size), absent)] = np.nan
-        return moves
+            shift[absent] = np.minimum(shift - excess, 0.0)[absent]
+        shift[np.setdiff1d(np.arange(shift.size), absent)] = np.nan
+        return shift
 
     def among_judged(self) -> HeldOut:
-        """Predictions given that the class is one of those that are held out.
+        """Predictions given that the class was held out.
 
-        Of another nothing can be learnt here: every probability that it has would look like a
-        mistake.
+        Labels of held-out rows say nothing about another class: any probability of it would count
+        as an error.
         """
         absent = self.never_held_out
 
@@ -472,12 +475,12 @@ class HeldOut:
         return self.mapped(without) if absent.size else self
 
     def mapped(self, function: Callable[[np.ndarray], np.ndarray]) -> HeldOut:
-        """Predictions changed, for rows as they are and for masked copies (their second axis)."""
+        """The record with changed predictions of rows and masked copies, along the second axis."""
         masked = None if self.masked is None else function(self.masked)
         return replace(self, values=function(self.values[:, None])[:, 0], masked=masked)
 
     def take(self, rows: Bool[np.ndarray, " obs"]) -> HeldOut:
-        """Some of the rows."""
+        """Predictions of some of the rows."""
         masked, fractions, folds = (
             None if values is None else values[rows]
             for values in (self.masked, self.missing_fractions, self.folds)
@@ -504,9 +507,9 @@ class HeldOut:
 
     @property
     def ignorable_weights(self) -> Float[np.ndarray, " obs"]:
-        """Weights under which the missing fraction tells no more of the class than the cells do.
+        """Weights under which the missing fraction is no evidence about the class beyond the cells.
 
-        Rows of each class weigh together what they weighed before: the weights move no class share.
+        The total weight of every class is unchanged.
         """
         if self.log_shares is None or not self.missing_fraction.any():
             return self.weights
@@ -517,7 +520,9 @@ class HeldOut:
             mean, self.labels, self.weights, self.missing_fraction, self.log_shares
         )
         weights = self.weights / evidence
-        before, after = (np.bincount(self.labels, some) for some in (self.weights, weights))
+        before, after = (
+            np.bincount(self.labels, row_weights) for row_weights in (self.weights, weights)
+        )
         return weights * (before / np.where(after > 0, after, 1.0))[self.labels]
 
     @property
@@ -527,13 +532,9 @@ class HeldOut:
             return np.ones(self.labels.size)
         return np.where(self.units.split, self.units.counts, 1.0)
 
-    def without(self, places: Sequence[int]) -> HeldOut:
-        """Predictions without some of several members, whose number is the second axis."""
-        return self.mapped(lambda values: np.delete(values, places, axis=2))
-
-    def of_candidate(self, place: int) -> HeldOut:
-        """Predictions of one of several candidates, whose number is the second axis."""
-        return self.mapped(lambda values: values[:, :, place])
+    def of_candidate(self, index: int) -> HeldOut:
+        """Predictions of one candidate by its index in the second axis."""
+        return self.mapped(lambda values: values[:, :, index])
 
     def selection[C](
         self, candidates: Sequence[C], *, calibrate: bool, margin: float = 0.0
@@ -542,8 +543,11 @@ class HeldOut:
 
         ``calibrate`` judges each at its best temperature, at which it would be used.
         """
-        each = [self.of_candidate(place) for place in range(len(candidates))]
-        row_scores = [one.log_scores(one.temperature if calibrate else 1.0) for one in each]
+        predictions = [self.of_candidate(index) for index in range(len(candidates))]
+        row_scores = [
+            prediction.log_scores(prediction.temperature if calibrate else 1.0)
+            for prediction in predictions
+        ]
         return Selection(tuple(candidates), np.array(row_scores), self.weights, margin)
 
     def log_scores(self, temperature: float = 1.0) -> Float[np.ndarray, " obs"]:
@@ -593,11 +597,11 @@ class HeldOut:
         """
         assert self.missing_fractions is not None
         values, fractions = self.versions, self.missing_fractions.ravel()
-        labels, weights = (np.repeat(one, values.shape[1]) for one in (self.labels, weights))
+        labels, weights = (np.repeat(of_row, values.shape[1]) for of_row in (self.labels, weights))
         values = values.reshape(-1, *values.shape[2:])
         for at_knot in (knot_weights(fractions) * weights[:, None]).T:
-            some = at_knot > 0
-            yield values[some], labels[some], at_knot[some]
+            near_knot = at_knot > 0
+            yield values[near_knot], labels[near_knot], at_knot[near_knot]
 
 
 def hold_out(
@@ -645,7 +649,7 @@ def hold_out_folds(
         versions.append(of_fold)
     masked, fractions = None, None
     if masking is not None and all(len(every) > 1 for every in versions):
-        # Single precision tells enough of copies, and a file is smaller.
+        # Copies need no more than single precision, and a file is smaller.
         masked = single_digits(np.concatenate(values)[:, 1:])
         fractions = single_digits(np.concatenate([*map(masking.missing_fractions, versions)]))
     tests = [test for test, *_ in versions]
@@ -667,7 +671,7 @@ def warn_nothing_held_out(
     cv: object,
     consequence: str = "the temperature is 1, and held-out rows choose nothing",
 ) -> None:
-    """Warn that no row was held out, and of what follows."""
+    """Warn that no row was held out, and of the consequence."""
     warn(
         f"{owner}(cv={cv}) holds out no labelled row (the only row of a class never is), so "
         f"{consequence}; label more rows, or give other splits."
@@ -678,5 +682,5 @@ def log_shares(fold: NumberedFold, n_classes: int) -> Float[np.ndarray, " label"
     """Log shares of the classes among the labelled training rows of a fold."""
     _, rows, _ = fold
     rows = rows.take(rows.labels < n_classes)  # a code beyond is a set of classes
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"):  # a class without a training row has the log share -inf
         return np.log(class_shares(rows.labels, rows.weights, n_classes))

@@ -1,4 +1,4 @@
-"""Label noise: how often the label of a row is of any class alike."""
+"""Label noise: the rate of labels that are uniform over the classes, whatever their row."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ from jaxtyping import Float
 
 
 GOLDEN: Final = (np.sqrt(5) - 1) / 2
+"""Step of the quantiles of the draws, modulo 1: any number of draws is spread evenly."""
 LABELS_BEFORE: Final = 20
-"""Labels without noise that the prior is worth."""
+"""Prior sample size: labels without noise."""
 RATES: Final = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 500)])
+"""Grid of the posterior: geometric, for rates of different tables span orders of magnitude."""
 
 
 @dataclass(frozen=True)
 class LabelNoise:
-    """Rate of label noise, by held-out rows, and the odds that there are any."""
+    """Posterior of the rate of label noise, given held-out rows, at even odds of no noise."""
 
     cumulative: Float[np.ndarray, " rate"]
     """Probability that the rate is at most each of ``RATES``."""
@@ -39,15 +41,15 @@ class LabelNoise:
 
         They fill their distribution evenly, by multiples of the golden ratio.
         """
-        places = (0.5 + np.arange(n_draws) * GOLDEN) % 1
-        rates = np.interp(2 * places - 1, self.cumulative, RATES)
-        return np.where(places < 0.5, 0.0, rates)
+        quantiles = (0.5 + np.arange(n_draws) * GOLDEN) % 1
+        rates = np.interp(2 * quantiles - 1, self.cumulative, RATES)
+        return np.where(quantiles < 0.5, 0.0, rates)
 
 
 def fit_label_noise(
     p: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"], n_classes: int
 ) -> LabelNoise:
-    """The posterior of the rate, from the probabilities of labels held out."""
+    """Posterior of the rate on the grid ``RATES``, from probabilities p of held-out labels."""
     with np.errstate(divide="ignore"):  # the density is 0 at a rate of 1
         log_density = (LABELS_BEFORE - 1) * np.log1p(-RATES)
         p, weights = p[weights > 0], weights[weights > 0]

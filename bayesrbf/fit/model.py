@@ -37,7 +37,7 @@ LEAST_TABLES: Final = 50
 
 @dataclass(frozen=True)
 class Replicates:
-    """Labels or responses drawn for training rows, beside their own."""
+    """Labels or responses drawn for training rows, with the observed ones."""
 
     rows: Int[np.ndarray, " row"]  # Places among the training rows.
     drawn: Shaped[np.ndarray, "chain draw row"]
@@ -46,7 +46,7 @@ class Replicates:
 
 
 def evenly(n: int, most: int) -> Int[np.ndarray, " place"]:
-    """At most so many of the first n integers, evenly spread."""
+    """At most ``most`` of the first n integers, evenly spread."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
@@ -59,18 +59,18 @@ def drawn_labels(chain: Chain, rows: Observations, seed: int) -> Replicates:
     labelled = np.flatnonzero(rows.labels >= 0)
     tables = REPLICATES if chain.n_draws == 1 else LEAST_TABLES
     most = max(1, MOST_DRAWN // (tables * chain.n_classes))
-    places = labelled[evenly(labelled.size, most)]
-    sizes = chain.n_draws * places.size * chain.n_classes
+    row_indices = labelled[evenly(labelled.size, most)]
+    sizes = chain.n_draws * row_indices.size * chain.n_classes
     every = min(chain.numbers.shape[1], -(-sizes // MOST_DRAWN))
     thinned = replace(chain, numbers=chain.numbers[:, ::every], use=())
-    drawn = draw_labels(thinned.draws(rows.take(places))[0], seed)
-    return Replicates(places, drawn, rows.labels[places], every)
+    drawn = draw_labels(thinned.draws(rows.take(row_indices))[0], seed)
+    return Replicates(row_indices, drawn, rows.labels[row_indices], every)
 
 
 def draw_labels(
     probabilities: Float[np.ndarray, "chain draw obs label"], seed: int
 ) -> Int[np.ndarray, "chain drawn obs"]:
-    """One label a row and draw; a point estimate is drawn from many times."""
+    """A label for every row and draw; several labels for every row of a point estimate."""
     if probabilities.shape[0] * probabilities.shape[1] == 1:
         probabilities = np.repeat(probabilities, REPLICATES, axis=1)
     rows = probabilities.reshape(-1, probabilities.shape[-1])
@@ -124,7 +124,7 @@ class Doubt(Protocol):
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
-        """Real columns, levels and classes of their table."""
+        """Real columns, levels and classes of the table."""
 
     @property
     def copies(self) -> Int[np.ndarray, "2 given"] | None:
@@ -148,7 +148,7 @@ class FittedModel(ABC):
     """
 
     pools: ClassVar[bool] = False
-    """Whether it is a pool, whose temperatures and error are its own."""
+    """Whether the model is a pool, which has temperatures and an error."""
     doubtable: ClassVar[bool] = False
     """Whether a stack of the same rows can doubt it."""
     maps: PowerMaps | None = None
@@ -203,15 +203,15 @@ class FittedModel(ABC):
         return None
 
     def at_prior_power(self, power: float) -> FittedModel:
-        """The model fitted again, of a pool, its prior raised to a power."""
+        """The pool, fitted again with its prior raised to a power; other models unchanged."""
         return self
 
     def at_scale(self, scale: float, rows: Observations) -> FittedModel:
-        """The model fitted again with the scale multiplied that its draws take as given, if any."""
+        """The model, fitted again with a multiple of the scale that draws hold fixed, if any."""
         return self
 
     def error(self, n_draws: int, seed: int, rows: Observations) -> Stage | None:
-        """The stage that moves draws by its error, of a pool; ``rows`` are those of training."""
+        """Stage that shifts draws by the error of a pool; ``rows`` are the training rows."""
         return None
 
     def chain_source(
@@ -222,7 +222,7 @@ class FittedModel(ABC):
         temperature: float,
         missing_fraction: Callable[[Observations], np.ndarray],
     ) -> AnySource:
-        """What the way of a class probability starts from; without draws, of one: the point."""
+        """Source of the chain of a class probability: the draws, else the point as one draw."""
 
         def theta() -> np.ndarray:
             return self.point(log_posterior())[None, None] if draws is None else draws.theta
@@ -247,7 +247,7 @@ class FittedModel(ABC):
         return ()
 
     def familiarity(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """Probability that cells of rows are missing as in training; NaN where it plays no part."""
+        """Probability that cells are missing as in training; NaN without missing indicators."""
         return np.full(rows.n_obs, np.nan)
 
     def at_prevalence(

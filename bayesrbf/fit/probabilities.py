@@ -14,44 +14,44 @@ from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, reduced
 # Uncertainty of a classifier about every row, as a labelled dataset.
 
 
-ROUNDING_OF_ENTROPY: Final = 1e-13  # Entropy in nats below which nothing is told of its kinds.
-LEAST_DOUBT = 1e-15  # Probabilities are held this far from 0 and 1 before their log odds are taken.
+ROUNDING_OF_ENTROPY: Final = 1e-13  # Entropies in nats below this are rounding: they are not split.
+LEAST_DOUBT = 1e-15  # Probabilities are clipped this far from 0 and 1 before log odds.
 
 
 @dataclass(frozen=True)
 class PredictiveSummary:
     r"""Class probabilities of every row, summarised over the draws.
 
-    Where the fitted point is given out, draws are moved in log odds, class by class, so that
-    it is their median, or that their median is so much further out that it is about their mean,
-    and mixed with label noise; where their mean is given out, they stay. Spread, interval and the
-    kinds of doubt are those of the same draws :math:`p_s`. The entropy of what is given out,
-    :math:`p`, is the total uncertainty. What would be left of it if the draw were known is the
-    share that the mean entropy of the draws has of the entropy of their mean,
+    Where the fitted point is reported, draws are shifted in log odds, class by class, to a median
+    at the point, or beyond it by the median correction, so that the point is about their mean; and
+    mixed with label noise. Where the mean of the draws is reported, they are unchanged. Spread,
+    interval and entropies are of these draws :math:`p_s`. The entropy of the reported probability
+    :math:`p` is the total uncertainty. Its aleatoric share is the mean entropy of the draws over
+    the entropy of their mean,
 
     .. math:: H_\text{aleatoric} = H[p] \, \frac{\overline{H[p_s]}}{H[\bar p]}, \quad
         H_\text{epistemic} = H[p] - H_\text{aleatoric}
         = H[p] \, \frac{I(c; \theta)}{H[\bar p]}, \quad
         I(c; \theta) = H[\bar p] - \overline{H[p_s]}.
 
-    Entropy is concave, so both are between 0 and the total. Where the mean is given out, the
+    Entropy is concave, so both are between 0 and the total. Where the mean is reported, the
     epistemic entropy is the information :math:`I` of the draws on the class itself.
     """
 
     mean: Float[np.ndarray, "obs label"]
-    """The class probability that is given out; it lies within the interval."""
+    """Reported class probability; it lies within the interval."""
     sd: Float[np.ndarray, "obs label"]  # Standard deviation of the draws around it.
     lower: Float[np.ndarray, "obs label"]  # Lower end of the equal-tailed interval of the draws.
-    upper: Float[np.ndarray, "obs label"]  # Its upper end.
+    upper: Float[np.ndarray, "obs label"]  # Upper end of that interval.
     total: Float[np.ndarray, " obs"]  # Entropy of ``mean``, in nats.
-    aleatoric: Float[np.ndarray, " obs"]  # What knowing the draw would leave of it, in nats.
+    aleatoric: Float[np.ndarray, " obs"]  # Entropy if the draw were known, in nats.
     log_density: Float[np.ndarray, " obs"]
     """Log of the posterior mean density of the observed cells."""
     prob: float  # Probability inside the interval.
 
     @property
     def epistemic(self) -> Float[np.ndarray, " obs"]:
-        """Part of the entropy that knowledge of the draw would remove, in nats."""
+        """Epistemic entropy: total less aleatoric, in nats."""
         return self.total - self.aleatoric
 
 
@@ -81,27 +81,27 @@ def summarised(
     p: Float[np.ndarray, "draw obs label"],
     weights: Float[np.ndarray, "draw obs"] | None,
     prob: float,
-    delivered: Float[np.ndarray, "obs label"] | None = None,
+    reported: Float[np.ndarray, "obs label"] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Spread, interval and entropies of class probabilities over draws, as in the summary's fields.
+    """Fields of :class:`PredictiveSummary` but the log density, from the draws.
 
-    The weights of the draws sum to one for every row; None weighs all alike. ``delivered`` are the
-    probabilities that are given out, by default the mean of the draws.
+    The weights of the draws sum to one for every row; None: equal weights. ``reported`` are class
+    probabilities, by default the mean of the draws.
     """
     n_draws = len(p)
     shares = np.full(p.shape[:2], 1 / n_draws) if weights is None else weights
     mean = np.einsum("sn,snc->nc", shares, p)
-    delivered = mean if delivered is None else delivered
+    reported = mean if reported is None else reported
     lower, upper = _quantiles(p, weights, ((1 - prob) / 2, (1 + prob) / 2))
     unbiased = n_draws / (n_draws - 1) if n_draws > 1 else np.nan
     variance = unbiased * np.einsum("sn,snc->nc", shares, (p - mean) ** 2)
-    total = entropy(delivered)
+    total = entropy(reported)
     return {
-        "mean": delivered,
+        "mean": reported,
         "sd": np.sqrt(variance),
         # A median lies between them but for rounding; a mean may not where draws are skewed.
-        "lower": np.minimum(lower, delivered),
-        "upper": np.maximum(upper, delivered),
+        "lower": np.minimum(lower, reported),
+        "upper": np.maximum(upper, reported),
         "total": total,
         "aleatoric": total * shared_entropy(p / p.sum(axis=2, keepdims=True), shares),
     }
@@ -110,7 +110,7 @@ def summarised(
 def shared_entropy(
     p: Float[np.ndarray, "draw obs label"], shares: Float[np.ndarray, "draw obs"]
 ) -> Float[np.ndarray, " obs"]:
-    """Share that the mean entropy of draws has of the entropy of their mean; 1 if that is none.
+    """Mean entropy of the draws over the entropy of their mean; 1 where the latter is 0.
 
     >>> p = np.array([[[1.0, 0.0], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]]])
     >>> shared_entropy(p, np.full((2, 2), 0.5)).round(4)
@@ -127,28 +127,29 @@ def shared_entropy(
 def centred_draws(
     p: Float[np.ndarray, "draw obs label"],
     weights: Float[np.ndarray, "draw obs"] | None,
-    delivered: Float[np.ndarray, "obs label"],
+    reported: Float[np.ndarray, "obs label"],
     median_correction: Float[np.ndarray, "obs label"] | None = None,
     label_noise: Float[np.ndarray, " draw"] | None = None,
 ) -> Float[np.ndarray, "draw obs label"]:
-    """Draws of class probabilities, shifted in log odds to the median that is wanted of them.
+    """Draws of class probabilities, shifted in log odds so that their median is the centre.
 
-    The median is that of ``delivered``, times its correction. Rule 6 of the intervals of a stack.
-    Under label noise the share ``label_noise`` of every draw is then uniform over the classes.
+    The centre has the log odds of ``reported`` times the median correction: rule 6 of the
+    intervals of a stack. Under label noise, the share ``label_noise`` of every draw is then uniform
+    over the classes.
     """
-    moved = log_odds(p, LEAST_DOUBT)
-    centre = log_odds(delivered, LEAST_DOUBT)
+    shifted = log_odds(p, LEAST_DOUBT)
+    centre = log_odds(reported, LEAST_DOUBT)
     if median_correction is not None:
         centre = centre * median_correction
-    moved += centre - _quantiles(moved, weights, 0.5)
-    p = expit(moved)
+    shifted += centre - _quantiles(shifted, weights, 0.5)
+    p = expit(shifted)
     return p if label_noise is None else p + label_noise[:, None, None] * (1 / p.shape[-1] - p)
 
 
 def outer_ends(
     lower: Float[np.ndarray, "obs label"], upper: Float[np.ndarray, "obs label"]
 ) -> dict[str, np.ndarray]:
-    """Ends of intervals: 0 and 1 where they are nearer to them than anybody may dispute.
+    """Ends of intervals; 0 or 1 where they are nearer to it than the least disputed probability.
 
     Rule 8 of the intervals of a stack.
 

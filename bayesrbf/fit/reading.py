@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from bayesrbf.reading.notes import Note
 
 
-# Describes doubtful columns of a training table in one sentence.
+# Describes doubtful columns of a training table in one message.
 
 
 SHOWN: Final = 5
-"""Columns that the sentence tells about."""
+"""Maximum number of columns in the message."""
 FEWEST_NEAR: Final = 5
-"""Rows up to which it is not told that one column alone tells them from others."""
+"""Number of rows that differ from an earlier row in one column, up to which none is reported."""
 MANY_COPIES: Final = 0.05
 """Share of copies among the rows from which there is a warning: many tables have one or two."""
 MOST: Final = 500
@@ -63,7 +63,7 @@ def column_doubts(
         "tells classes apart; what it tells that a row has one, missing indicators may)"
         for position in left_out
     ]
-    count, name = told_apart(columns, rows) if grouped else (0, "")
+    count, name = near_duplicates(columns, rows) if grouped else (0, "")
     if count:
         clauses.insert(
             0,
@@ -72,8 +72,8 @@ def column_doubts(
             "probabilities are too sure otherwise)",
         )
     more = f"; {len(clauses) - SHOWN} more columns are doubtful" if len(clauses) > SHOWN else ""
-    sentence = "; ".join(clauses[:SHOWN]) + more
-    return f"{sentence[0].upper()}{sentence[1:]}." if clauses else ""
+    message = "; ".join(clauses[:SHOWN]) + more
+    return f"{message[0].upper()}{message[1:]}." if clauses else ""
 
 
 def warn_of_labels(
@@ -106,7 +106,7 @@ def warn_of_labels(
 
 
 def warn_of_copies(repeated: int, n_rows: int, owner: str) -> None:
-    """Warn where many rows are copies of an earlier one; ``status_`` tells of any."""
+    """Warn where many rows are copies of an earlier one; ``status_`` names any."""
     if repeated > MANY_COPIES * n_rows:
         warn(f"{owner}.fit: {copies_sentence(repeated)}", ColumnWarning)
 
@@ -187,7 +187,7 @@ def _codes_apart(columns: Columns) -> Iterator[str]:
 
 
 def _holds(note: Note, why: str) -> str:
-    """A stand-in."""
+    """Clause on a stand-in for missing cells."""
     often = "one cell" if note.count == 1 else f"{note.count} cells"
     return f"holds {note.value} in {often}, {why} (if it means missing, make it NaN)"
 
@@ -254,12 +254,12 @@ Codes = Int[np.ndarray, " obs"]
 
 @dataclass(frozen=True)
 class Reading:
-    """Arguments of an estimator that say how its training table is read."""
+    """Settings of an estimator for reading its training table."""
 
     owner: str
     """Name of the estimator, for errors."""
     arguments: Arguments
-    """Arguments of its constructor."""
+    """Arguments of the estimator's constructor."""
     labelled: bool = True
     """Whether y holds class labels."""
     of_sample: bool = False
@@ -272,12 +272,12 @@ class Reading:
     @property
     def features(self) -> dict[str, Any]:
         """The user's kinds of columns, as :func:`table.learn_columns` takes them."""
-        said = "categorical_features", "column_kinds"
-        return {name: self.arguments[name] for name in said if name in self.arguments}
+        argument_names = "categorical_features", "column_kinds"
+        return {name: self.arguments[name] for name in argument_names if name in self.arguments}
 
     @property
     def missingness(self) -> str:
-        """Whether it tells anything that a cell is missing; where that is open, not at first.
+        """Assumption on missing cells: ``ignorable`` or ``informative``; ``cv`` begins ignorable.
 
         What is fitted to samples decides it member by member.
         """
@@ -358,25 +358,25 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
     n_columns, names = column_names(X)
     of_rows = row_groups(groups, X, f"{reading.owner}.fit")
     codes, weights = labels.codes, labels.weights
-    kept = np.flatnonzero(weights > 0)
-    if kept.size < weights.size:
-        X, codes, weights = _safe_indexing(X, kept), codes[kept], weights[kept]
+    row_indices = np.flatnonzero(weights > 0)
+    if row_indices.size < weights.size:
+        X, codes, weights = _safe_indexing(X, row_indices), codes[row_indices], weights[row_indices]
     columns = table.learn_columns(X, missingness=reading.missingness, **reading.features)
     cells = table.encode(X, columns)
     # Weights of a density say how many rows stand against its prior.
     rows, repeated = table.with_units(
         replace(cells, labels=codes, weights=weights),
-        None if of_rows is None else of_rows[kept],
+        None if of_rows is None else of_rows[row_indices],
         relative=reading.labelled,
     )
-    asked = reading.arguments.get("missingness") == "informative"
-    alone = [] if asked else measured_in_one_class(columns, rows)
+    informative = reading.arguments.get("missingness") == "informative"
+    alone = [] if informative else measured_in_one_class(columns, rows)
     doubts = doubts_of(reading, X, columns, rows, alone)
     if alone:
         columns = replace(columns, of_one_class=tuple(alone))
         cells = table.encode(X, columns)
         rows = replace(rows, real=cells.real, codes=cells.codes, missing=cells.missing)
-    warn_of_copies(repeated, kept.size, reading.owner)
+    warn_of_copies(repeated, row_indices.size, reading.owner)
     orders = table.level_orders(rows, columns)
     columns, cells = columns.in_levels(orders), table.recoded(cells, orders)
     table.check_spreads(cells.real, rows.weights, columns.real_names)
@@ -388,7 +388,7 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
         reading.owner,
         columns,
         replace(cells, labels=codes, weights=rows.weights, units=rows.units),
-        kept,
+        row_indices,
         reading.seed,
         n_columns,
         names,
@@ -403,17 +403,17 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
 
 
 def units_in(X: object, groups: object, owner: str) -> tuple[Units | None, int, tuple[int, str]]:
-    """Units of the rows of a table in memory, how many are copies, and :func:`told_apart`."""
+    """Units of the rows of a table in memory, how many are copies, and :func:`near_duplicates`."""
     columns = table.learn_columns(X)
     cells = table.encode(X, columns)
     rows, repeated = table.with_units(cells, row_groups(groups, X, owner), relative=False)
-    return rows.units, repeated, told_apart(columns, rows)
+    return rows.units, repeated, near_duplicates(columns, rows)
 
 
-def told_apart(columns: Columns, rows: Observations) -> tuple[int, str]:
-    """How many rows one column alone tells from an earlier row, beyond chance; its name.
+def near_duplicates(columns: Columns, rows: Observations) -> tuple[int, str]:
+    """Number of rows that differ from an earlier row in one column alone, and its name.
 
-    Where they are few of the rows, 0: most tables have one or two.
+    Rows within chance do not count. It is 0 where they are few: most tables have one or two.
     """
     if not columns.names or len(columns.names) > MOST:
         return 0, ""
@@ -425,7 +425,7 @@ def told_apart(columns: Columns, rows: Observations) -> tuple[int, str]:
 
 
 def measured_in_one_class(columns: Columns, rows: Observations) -> list[int]:
-    """Columns with cells in rows of one class alone: no value of them tells it from others.
+    """Columns with cells in rows of a single class: their values cannot separate classes.
 
     Objectives of labels would put the other classes anywhere, and far away.
     """

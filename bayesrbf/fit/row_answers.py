@@ -40,9 +40,9 @@ class RowAnswers(xr.Dataset):  # type: ignore[no-untyped-call]
         return super().to_netcdf(*args, **options)
 
     def to_dataframe(self, dim_order: Sequence[Any] | None = None) -> pd.DataFrame:
-        """One line for every row of the table; with ``dim_order``, xarray's long frame instead.
+        """Frame with one line per row of the table; xarray's long frame with ``dim_order``.
 
-        What is said of classes or columns stands side by side, as in ``probability[sick]`` and
+        Values by class or column are columns such as ``probability[sick]`` and
         ``shapley[age, sick]``.
         """
         import pandas as pd
@@ -54,11 +54,11 @@ class RowAnswers(xr.Dataset):  # type: ignore[no-untyped-call]
             if names.OBS not in variable.dims:
                 continue
             by_row = variable.transpose(names.OBS, ...)
-            others = [by_row[dim].to_numpy().tolist() for dim in by_row.dims[1:]]
+            coordinates = [by_row[dim].to_numpy().tolist() for dim in by_row.dims[1:]]
             figures = by_row.to_numpy().reshape(by_row.shape[0], math.prod(by_row.shape[1:]))
-            for place, along in enumerate(product(*others)):
+            for index, along in enumerate(product(*coordinates)):
                 label = f"{name}[{', '.join(map(str, along))}]" if along else str(name)
-                columns[label] = figures[:, place]
+                columns[label] = figures[:, index]
         return pd.DataFrame(columns, index=self.get_index(names.OBS))
 
 

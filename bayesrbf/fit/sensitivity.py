@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 POWERS: Final = (0.5, 1.0, 2.0)
 """Powers of the prior; its log density is halved, and doubled."""
 SENSITIVE: Final = 0.05
-"""Sensitivity above which a prior tells much; Kallioinen et al. (2024)."""
-MOST_DRAWS: Final = 500  # Draws that are weighed; more would say the same.
-NOTABLE: Final = 0.02  # Change of a class probability that is told.
+"""Sensitivity above which a prior is influential; Kallioinen et al. (2024)."""
+MOST_DRAWS: Final = 500  # Draws with importance weights; more would give the same figures.
+NOTABLE: Final = 0.02  # Change of a class probability that is reported.
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,14 @@ class PriorSensitivity:
 
     probabilities: Float[np.ndarray, "power obs label"]
     psense: float
-    """Sensitivity, by ArviZ, of the probability that moves most; of a stack, of what moves most
-    among its weights and temperatures. NaN of fewer than 25 draws."""
+    """Largest sensitivity, by ArviZ, of a class probability; of a stack, of its weights and
+    temperatures. NaN for fewer than 25 draws."""
     refitted: bool
     """Whether the mode was found again; otherwise the draws have importance weights."""
     scaled: Float[np.ndarray, "scale obs label"] | None = None
-    """The same at half and twice a scale that the draws take as given, where there is one."""
+    """Class probabilities at half and twice a scale that the draws hold fixed; None without one."""
     ends: Float[np.ndarray, "power end obs label"] | None = None
-    """Of a stack, ends of 90 % intervals under the powers of the prior of the pool's error."""
+    """Ends of a stack's 90 % intervals under the powers of the prior of the pool's error."""
 
     @property
     def change(self) -> Float[np.ndarray, " obs"]:
@@ -53,10 +53,10 @@ class PriorSensitivity:
     @property
     def message(self) -> str:
         """Largest change, and what to do where the prior matters."""
-        how = "the mode was found again" if self.refitted else "by importance weights"
+        method = "the mode was found again" if self.refitted else "by importance weights"
         text = (
             "Largest change of a class probability under half and twice the log prior "
-            f"({how}): {self.change.max(initial=0):.3g}; psense is {self.psense:.3g}. "
+            f"({method}): {self.change.max(initial=0):.3g}; psense is {self.psense:.3g}. "
         )
         if self.scaled is not None:
             change = replace(self, probabilities=self.scaled).change.max(initial=0)
@@ -93,32 +93,38 @@ def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorS
 
     draws = fit.draws
     assert draws is not None  # what asks requires draws
-    kept = slice(None, None, -(-draws.n_draws // MOST_DRAWS))
-    stats = {"lp": draws.stats["lp"][:, kept]}
-    tree = to_datatree(fit.log_posterior, replace(draws, theta=draws.theta[:, kept], stats=stats))
+    thinned = slice(None, None, -(-draws.n_draws // MOST_DRAWS))
+    stats = {"lp": draws.stats["lp"][:, thinned]}
+    tree = to_datatree(
+        fit.log_posterior, replace(draws, theta=draws.theta[:, thinned], stats=stats)
+    )
     if fit.model.pools:
-        moved = points([fit.model.at_prior_power(power) for power in POWERS])
+        probabilities = points([fit.model.at_prior_power(power) for power in POWERS])
         ends = np.array([_ends(fit.chain, power, cells) for power in POWERS])
-        return PriorSensitivity(moved, _psense(tree), refitted=True, ends=ends)
+        return PriorSensitivity(probabilities, _psense(tree), refitted=True, ends=ends)
     evaluated = tree[names.LOG_PRIOR][names.DRAW].to_numpy()
     log_prior = tree[names.LOG_PRIOR][names.LOG_PRIOR].to_numpy()
     chain = _certain(fit.chain)
-    p, every = replace(chain, numbers=chain.numbers[:, kept][:, evaluated]).draws(cells)
+    p, every = replace(chain, numbers=chain.numbers[:, thinned][:, evaluated]).draws(cells)
     log_prior = log_prior[:, ::every]
     smoothed = [pareto_smooth((power - 1) * log_prior.ravel()) for power in POWERS]
     refitted = not all(pareto_k <= PARETO_K for _, pareto_k in smoothed)
     if refitted:
-        moved = _refitted(fit, cells)
+        probabilities = _refitted(fit, cells)
     else:
-        moved = np.stack([np.tensordot(w, p.reshape(w.size, *p.shape[2:]), 1) for w, _ in smoothed])
-    row, label = np.unravel_index(np.abs(moved - moved[1]).max(axis=0).argmax(), moved.shape[1:])
+        probabilities = np.stack(
+            [np.tensordot(w, p.reshape(w.size, *p.shape[2:]), 1) for w, _ in smoothed]
+        )
+    row, label = np.unravel_index(
+        np.abs(probabilities - probabilities[1]).max(axis=0).argmax(), probabilities.shape[1:]
+    )
     groups = {
         names.POSTERIOR: {names.PROBABILITY: p[..., row, label]},
         names.LOG_PRIOR: {names.LOG_PRIOR: log_prior},
     }
     half, twice = (fit.model.at_scale(scale, fit.rows) for scale in (0.5, 2.0))
-    given = None if half is fit.model else points([half, fit.model, twice])
-    return PriorSensitivity(moved, _psense(groups), refitted, given)
+    scaled = None if half is fit.model else points([half, fit.model, twice])
+    return PriorSensitivity(probabilities, _psense(groups), refitted, scaled)
 
 
 def _psense(groups: Any) -> float:
@@ -131,7 +137,7 @@ def _psense(groups: Any) -> float:
     if sizes[names.CHAIN] * sizes[names.DRAW] < SMALLEST:
         return float("nan")
     found = psense(tree, group="prior").data_vars.values()
-    return float(max(np.nanmax(one.to_numpy()) for one in found))
+    return float(max(np.nanmax(sensitivities.to_numpy()) for sensitivities in found))
 
 
 def _ends(
@@ -144,8 +150,8 @@ def _ends(
 
 
 def _certain(chain: Chain) -> Chain:
-    """The chain without doubts but that of the parameters."""
-    stages, use = (tuple(map(AtCentre, some)) for some in (chain.stages, chain.use))
+    """The chain with the uncertainty of the parameters alone."""
+    stages, use = (tuple(map(AtCentre, group)) for group in (chain.stages, chain.use))
     return replace(chain, stages=stages, use=use)
 
 

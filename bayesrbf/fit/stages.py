@@ -40,12 +40,12 @@ class Calibration(Stage):
     log_shares: Float[np.ndarray, " label"] | None = None
     """Log class shares of training."""
     offsets: Float[np.ndarray, " label"] | None = field(default=None, metadata=ANY_NUMBER)
-    """Shift of the log joint of a class that no row held out has, which stays as the model has it;
-    NaN for the others. None: every class has such rows."""
+    """Offset of the log joint of a class never held out, which is not tempered; NaN for the other
+    classes. None: every class was held out."""
 
     @property
     def by_missing_fraction(self) -> bool:
-        """Whether it knows how the missing fraction of a row matters."""
+        """Whether the calibration depends on the missing fraction."""
         return self.log_shares is not None
 
     def powers(
@@ -71,7 +71,7 @@ class Calibration(Stage):
         yield scales(self.temperature) and self.temperature < MOST_LOG, "a temperature"
         by_fraction = (self.temperatures, self.prior_exponents, self.log_shares)
         yield (
-            len({one is None for one in by_fraction}) == 1,
+            len({values is None for values in by_fraction}) == 1,
             "its knots and class shares together",
         )
         if (offsets := self.offsets) is not None:
@@ -81,30 +81,30 @@ class Calibration(Stage):
 
 
 NO_CALIBRATION: Final = Calibration()
-"""What a model says, unchanged."""
+"""The identity: temperature 1 and no offsets."""
 
 
-# The doubt about the class shares, which is all that is known of a row without a cell: rule 2 of
-# the intervals of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
+# Uncertainty of the class shares, the prediction for a row without a cell: rule 2 of the intervals
+# of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
 #
-# What is calibrated is shrunk towards the class shares of training by b, and a row without a cell
-# is given the shares themselves. They are frequencies of :math:`n_c` rows. A draw has shares of its
-# own, after Jeffreys' prior,
+# Calibrated probabilities are shrunk towards the class shares of training by b. The shares are
+# frequencies of :math:`n_c` rows. A draw has shares under Jeffreys' prior,
 #
 # .. math:: \pi_s \sim \mathrm{Dirichlet}(n + 1/2), \qquad
 #     \log p_s(c | x) \to \log p_s(c | x) + b(x) \, \log \frac{\pi_{s c}}{\pi_c}.
 
 
 JEFFREYS = 0.5
+"""Prior sample size of every class."""
 
 
 def share_draws(
     counts: Float[np.ndarray, " label"], n_draws: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "draw label"]:
-    """Log ratios of drawn class shares to those of ``counts``, which fill their law evenly.
+    """Log ratios of drawn class shares to the shares of ``counts``, by a Halton sequence.
 
-    >>> moves = share_draws(np.array([30.0, 70.0]), 1000, np.random.default_rng(0))
-    >>> np.exp(np.quantile(moves, [0.05, 0.95], axis=0)).round(1)
+    >>> log_ratios = share_draws(np.array([30.0, 70.0]), 1000, np.random.default_rng(0))
+    >>> np.exp(np.quantile(log_ratios, [0.05, 0.95], axis=0)).round(1)
     array([[0.8, 0.9],
            [1.3, 1.1]])
     """
@@ -114,13 +114,13 @@ def share_draws(
     # Gamma variables divided by their sum are Dirichlet.
     log_gamma = np.log(gammaincinv(counts + JEFFREYS, even))
     log_shares = np.log(counts / counts.sum())
-    moves: np.ndarray = log_gamma - logsumexp(log_gamma, axis=1, keepdims=True) - log_shares
-    return moves
+    log_ratios: np.ndarray = log_gamma - logsumexp(log_gamma, axis=1, keepdims=True) - log_shares
+    return log_ratios
 
 
 @dataclass(frozen=True)
 class ClassShares(Stage):
-    """Class shares of training, of which every draw has its own."""
+    """Class shares of training, drawn anew for every draw."""
 
     calibration: Calibration
     counts: Float[np.ndarray, " label"]
@@ -130,8 +130,8 @@ class ClassShares(Stage):
     name = names.CLASS_SHARES
 
     @cached_property
-    def moves(self) -> Float[np.ndarray, "draw label"]:
-        """Log ratios of drawn shares to those of training."""
+    def log_ratios(self) -> Float[np.ndarray, "draw label"]:
+        """Log ratios of drawn class shares to the class shares of training."""
         return share_draws(self.counts, self.n_draws, np.random.default_rng([self.seed, 1]))
 
     def on(self, seen: Seen) -> Step:
@@ -141,32 +141,32 @@ class ClassShares(Stage):
             if draws is None:
                 return state
             _, prior_exponent = self.calibration.powers(seen.missing_fraction)
-            moved = state.log_p + prior_exponent[:, None] * self.moves[draws][:, None]
-            return replace(state, log_p=log_softmax(moved, axis=-1))
+            shifted = state.log_p + prior_exponent[:, None] * self.log_ratios[draws][:, None]
+            return replace(state, log_p=log_softmax(shifted, axis=-1))
 
         return step
 
 
-# Rows far outside of the training table, of which less and less is known: rule 3 of the intervals
-# of a stack (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
+# Out-of-distribution rows, far outside of the training table: rule 3 of the intervals of a stack
+# (:mod:`bayesrbf.families.stack.intervals`), and of all estimators.
 #
-# The tail of a model's densities decides there, which no row has ever told: a Gaussian is sure of a
+# The tails of a model's densities decide there, which no row supports: a Gaussian is sure of a
 # class at any distance. With :math:`e(x)` the largest distance of a cell from the range of its
-# column in training, in standard deviations and less those that are near, what is given out is
+# column in training, in standard deviations beyond the near ones, the reported probability is
 #
 # .. math:: (1 - w) \, p(c | x) + w \, \pi_c, \quad
 #     \frac{w}{1 - w} = \Bigl(\frac{e(x)}{20}\Bigr)^2,
 #
-# the class shares of training the more the further the row: the odds that it is of no class as the
-# training table has them rise as those of a distribution with a heavy tail. Where e is 0, nothing
-# is changed.
+# It nears the class shares of training with the distance: the odds w / (1 - w) of a row of another
+# population rise as under a heavy-tailed distribution. Where e is 0, nothing is changed.
 
 
 NEAR: Final = 3.0
 """Standard deviations outside of the range up to which a row is not far."""
 FURTHEST: Final = 1e100
+"""Upper bound of distances, whose square is finite."""
 HALF: Final = 20.0
-"""Further ones at which half of the probability is that of the class shares."""
+"""Standard deviations beyond the near range at which the class shares have the weight 1/2."""
 
 
 @dataclass(frozen=True)
@@ -177,18 +177,18 @@ class Extrapolation(Stage):
     high: Float[np.ndarray, " column"]
     """Range of the numbers of every column in training."""
     scale: Float[np.ndarray, " column"]
-    """Their standard deviations."""
+    """Standard deviation of every column in training."""
     log_shares: Float[np.ndarray, " label"]
     """Log class shares of training."""
 
     def outside(self, rows: Observations) -> Float[np.ndarray, "obs column"]:
-        """Standard deviations that every cell is outside of what is near; 0 for a missing one."""
+        """Distance of every cell beyond the near range, in standard deviations; 0 if missing."""
         with np.errstate(over="ignore"):  # infinitely far is far
             outside = np.maximum(self.low - rows.real, rows.real - self.high) / self.scale - NEAR
         return np.fmin(np.fmax(outside, 0.0), FURTHEST)
 
     def unknown(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """The share w of every row that is given to the class shares."""
+        """Weight w of the class shares in the probabilities of every row."""
         if not self.scale.size or rows.whole is not None:  # held out of the table, or of no columns
             return np.zeros(rows.n_obs)
         odds = (self.outside(rows).max(axis=1) / HALF) ** 2
@@ -197,11 +197,11 @@ class Extrapolation(Stage):
     def mixed(
         self, log_p: Float[np.ndarray, "*draws obs label"], w: Float[np.ndarray, " obs"]
     ) -> Float[np.ndarray, "*draws obs label"]:
-        """Class log probabilities, of which a share w is that of the class shares."""
+        """Class log probabilities of the mixture ``(1 - w) p + w pi`` with the class shares."""
         far = w > 0
         if not far.any():
             return log_p
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # w rounds to 1 at the largest distances
             rest, log_w = np.log1p(-w[far, None]), np.log(w[far, None])
         result = log_p.copy()
         result[..., far, :] = np.logaddexp(rest + log_p[..., far, :], log_w + self.log_shares)
@@ -224,7 +224,7 @@ class Extrapolation(Stage):
 def fit_extrapolation(
     training: Observations, log_shares: Float[np.ndarray, " label"]
 ) -> Extrapolation:
-    """Bounds beyond which rows are far, by training rows in the user's units.
+    """Extrapolation by the range and standard deviation of the columns, in the user's units.
 
     >>> training = Observations(
     ...     np.array([[0.0], [2.0]]), np.zeros((2, 0), int), np.array([0, 1]), np.ones(2))
@@ -244,7 +244,7 @@ def fit_extrapolation(
 
 @dataclass(frozen=True)
 class Prevalence(Stage):
-    r"""Class shares of use in place of those of training.
+    r"""Bayes' rule for class shares of use that differ from the shares of training.
 
     Of a draw s, with r their ratio, Bayes' rule is about the mean over the draws,
 
@@ -257,7 +257,7 @@ class Prevalence(Stage):
     """
 
     log_ratio: Float[np.ndarray, " label"]
-    """Log r."""
+    """Log ratio of every class: share of use over share of training."""
 
     def on(self, seen: Seen) -> Step:
         """Prepare some rows."""
@@ -265,7 +265,7 @@ class Prevalence(Stage):
         def step(state: State, point: State, draws: Draws | None) -> State:
             logits = state.log_p + self.log_ratio
             log_z = logsumexp(logits, axis=2)
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore"):  # -inf - -inf where a draw allows no class
                 log_p = logits - log_z[:, :, None]
             return replace(state, log_p=log_p, log_weights=None if draws is None else log_z)
 

@@ -88,9 +88,9 @@ class TrainingTable:
     missingness: Literal["as_trained", "ignorable"] = "as_trained"
     """Reasons for which cells of new rows are missing: those of training, or others."""
     doubts: str = ""
-    """A sentence on columns that may not be what they seem; empty where none is doubtful."""
+    """Message on columns that may not be what they seem; empty where none is doubtful."""
     copies: Int[np.ndarray, "2 given"] | None = None
-    """Every row and its place among distinct rows, if the log likelihood is of distinct rows."""
+    """Every row and its index among distinct rows, if the log likelihood is of distinct rows."""
     unlabelled_weight: float = 1.0
     """Factor of the weight of rows without a label."""
     passes: int = 0
@@ -122,36 +122,36 @@ class TrainingTable:
         assert self.classes is not None  # what asks for classes is a classifier
         return self.classes
 
-    def places_of(self, positions: Int[np.ndarray, " some"]) -> Int[np.ndarray, " some"]:
-        """Where rows of the table stand among those kept; any, of a row that was not kept."""
+    def indices_of(self, positions: Int[np.ndarray, " some"]) -> Int[np.ndarray, " some"]:
+        """Indices of the rows at these positions of the table; arbitrary for rows left out."""
         sorter = np.argsort(self.kept)
         at = np.searchsorted(self.kept, positions, sorter=sorter)
-        places: np.ndarray = sorter[at.clip(max=sorter.size - 1)]
-        return places
+        indices: np.ndarray = sorter[at.clip(max=sorter.size - 1)]
+        return indices
 
     def held_rows(
         self, positions: Int[np.ndarray, " row"], index: Int[np.ndarray, " row"]
     ) -> Observations:
-        """Rows of the table as a pool knows them, by their index among the rows held out."""
-        rows = self.rows.take(self.places_of(positions)).unlabelled()
+        """Rows of the table as held-out rows of a pool, with their index among these."""
+        rows = self.rows.take(self.indices_of(positions)).unlabelled()
         return replace(rows, units=None, whole=np.column_stack([index, positions]))
 
     @property
     def scored(
         self,
     ) -> tuple[Int[np.ndarray, " row"] | None, Int[np.ndarray, " row"] | None]:
-        """Place of every row in the log likelihood, and its unit; None: its own."""
-        units, places, of_rows = self.rows.units, None, np.arange(self.kept.size)
+        """Index of every row in the log likelihood, and its subject; None: row by row."""
+        units, indices, of_rows = self.rows.units, None, np.arange(self.kept.size)
         if self.copies is not None:
-            names, places = self.copies
-            at = self.places_of(names)
+            names, indices = self.copies
+            at = self.indices_of(names)
             # Rows that were merged into distinct ones are not all kept.
-            of_rows = np.where(self.kept[at] == names, at, places)
+            of_rows = np.where(self.kept[at] == names, at, indices)
         if units is None:
-            return places, None
+            return indices, None
         alone = units.counts[of_rows] > 1  # equal people, merged into one row
-        own = units.numbers.max() + 1 + np.arange(of_rows.size)
-        return places, np.where(alone, own, units.numbers[of_rows])
+        merged_units = units.numbers.max() + 1 + np.arange(of_rows.size)
+        return indices, np.where(alone, merged_units, units.numbers[of_rows])
 
     def __laws__(self) -> Requirements:
         columns, rows = self.columns, self.rows
@@ -170,7 +170,7 @@ class TrainingTable:
             yield texts and named, "its columns' names"
             frame = getattr(self.template, "columns", columns.names)
             yield len(frame) == len(columns.names), "a frame of its columns"
-            dtypes = [getattr(one, "kind", "f") for one in getattr(self.template, "dtypes", ())]
+            dtypes = [getattr(dtype, "kind", "f") for dtype in getattr(self.template, "dtypes", ())]
             of_texts = {n for n, of in zip(columns.names, dtypes, strict=False) if of == "O"}
             numbers = {n for n in columns.number_names if not columns.kind_of[n].of_texts}
             yield of_texts.isdisjoint(numbers), "numbers in its columns of numbers"
@@ -200,8 +200,8 @@ DIAGNOSED = 200
 
 
 def before_updates(chain: Chain) -> Chain:
-    """The chain without updates: what is held out of training is judged before them."""
-    return replace(chain, use=tuple(one for one in chain.use if isinstance(one, Prevalence)))
+    """The chain without updates, for held-out rows of the training population."""
+    return replace(chain, use=tuple(stage for stage in chain.use if isinstance(stage, Prevalence)))
 
 
 @named
@@ -214,19 +214,19 @@ class FittedTable[M: FittedModel, D]:
     trace: Trace
     converged: bool
     sentence: str
-    """How the fit ended."""
+    """Message on the end of the fit."""
     details: D
     """Details of the fit, of the family."""
     calibration: Calibration = NO_CALIBRATION
-    """How rows held out calibrate class probabilities; a pool has done so itself."""
+    """Calibration by held-out rows; the identity for a pool, which is calibrated already."""
     reports_mean: bool = False
     """Whether probabilities are means over draws, where there are draws."""
     draws: Draws | None = None
     """Draws, with the components named as in the fit."""
     raw: Draws | None = None
-    """The draws as they came."""
+    """The draws before relabelling of components."""
     doubt: Doubt | None = None
-    """Other kinds of models, where intervals count that this one may be wrong."""
+    """Stack of the same rows, where intervals include the model uncertainty; else None."""
     updates: tuple[Update, ...] = ()
     """Updates by labelled rows of other populations, in their order."""
 
@@ -253,7 +253,7 @@ class FittedTable[M: FittedModel, D]:
             if self.doubt is not None:
                 shape = len(columns.real_names), columns.n_levels, self.classes.size
                 yield self.doubt.table_shape == shape, "a pool of its columns"
-        sizes = {one.shares.size for one in self.updates}
+        sizes = {update.shares.size for update in self.updates}
         offsets = self.calibration.offsets
         sizes |= set() if offsets is None else {offsets.size}
         yield not sizes or sizes == {self.classes.size}, "offsets and updates of its classes"
@@ -277,7 +277,7 @@ class FittedTable[M: FittedModel, D]:
         return changed
 
     def at_prevalence(self, prevalence: Float[np.ndarray, " label"] | None) -> FittedTable[M, D]:
-        """The fit at other class probabilities of use; None: at those it stands for.
+        """The fit at other class shares of use; None: those of training or of the last update.
 
         An update moves with them; without one they are kept beside the class shares of training.
         """
@@ -290,7 +290,7 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def rows(self) -> Observations:
-        """Training rows."""
+        """Training rows, of positive weight, in the user's units."""
         return self.table.rows
 
     @property
@@ -300,7 +300,7 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def classes(self) -> Shaped[np.ndarray, " label"]:
-        """Class labels."""
+        """Class labels in the order of their codes."""
         return self.table.class_labels
 
     @property
@@ -339,7 +339,7 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def status(self) -> str:
-        """How the fit ended, and what its draws say of themselves."""
+        """Message on the end of the fit, and on the diagnostics of its draws."""
         if self.draws is None:
             return self.sentence
         from bayesrbf.inference.diagnose import in_short
@@ -352,7 +352,7 @@ class FittedTable[M: FittedModel, D]:
         return self.model.point(self.log_posterior)
 
     def with_draws(self, raw: Draws) -> FittedTable[M, D]:
-        """The fit with draws, as they came and with the components named as in the fit.
+        """The fit with draws, whose components are relabelled as in the fit.
 
         Other models beside it were asked for with the draws before.
         """
@@ -384,7 +384,7 @@ class FittedTable[M: FittedModel, D]:
         return self.model.replicates(self.log_posterior, self.rows, self.draws, self.table.seed)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Every figure about the fit and its draws, each with a sentence and a judgement."""
+        """Diagnostics of the fit and its draws, each with a message and a verdict."""
         from bayesrbf.inference.diagnose import judge_columns, judge_copies, judge_map
 
         return (
@@ -395,7 +395,7 @@ class FittedTable[M: FittedModel, D]:
         )
 
     def _findings_of_draws(self) -> Iterator[Finding]:
-        """Findings about draws and their leave-one-out figures; of a point, that it is one."""
+        """Diagnostics of draws and leave-one-out figures; a point has a single finding."""
         from bayesrbf.inference.diagnose import findings, judge_leave_one_out, leave_one_out
         from bayesrbf.inference.draws import point
 
@@ -403,8 +403,8 @@ class FittedTable[M: FittedModel, D]:
         if draws is None:
             yield from findings(point(log_posterior, self.point))
             return
-        given = self._probabilities_of_training()
-        yield from findings(draws, raw=self.raw, reports_mean=self.reports_mean, **given)
+        probabilities = self._probabilities_of_training()
+        yield from findings(draws, raw=self.raw, reports_mean=self.reports_mean, **probabilities)
         # Without a coordinate every draw is the same, rows left out or not. A draw of the
         # bootstrap is none of the posterior, from which weights could take out a row.
         if log_posterior.dimension and draws.method != "bootstrap":
@@ -420,9 +420,9 @@ class FittedTable[M: FittedModel, D]:
         if self.table.classes is None or self.model.pools:
             return {}
         chain = before_updates(self.chain)
-        some = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
-        at_point = np.exp(chain.point(some))
-        return {"probabilities": chain.draws(some)[0], "map_probabilities": at_point}
+        sample = self.rows.take(evenly(self.rows.n_obs, DIAGNOSED))
+        at_point = np.exp(chain.point(sample))
+        return {"probabilities": chain.draws(sample)[0], "map_probabilities": at_point}
 
     # ---- class probabilities
 
@@ -459,7 +459,7 @@ class FittedTable[M: FittedModel, D]:
         return bool(self.evident_columns)
 
     def familiarity(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """Probability that cells of rows are missing as in training; NaN where it plays no part."""
+        """Probability that cells are missing as in training; NaN without missing indicators."""
         if self.table.missingness == "ignorable":
             return np.full(rows.n_obs, np.nan)
         return self.model.familiarity(rows)
@@ -473,12 +473,12 @@ class FittedTable[M: FittedModel, D]:
     def class_log_probabilities(
         self, rows: Observations, draws: int | None = None
     ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities as they are reported; a mean over draws may be over fewer."""
+        """Reported class log probabilities; a mean over draws may be over ``draws`` of them."""
         return self.chain.thinned(draws).reported(rows)
 
     @cached_property
     def chain(self) -> Chain:
-        """The way of a class probability: the model, then the stages in their order."""
+        """Chain of a class probability: the model, then the stages in their order."""
         return self._chain(None)
 
     @cached_property
@@ -488,7 +488,7 @@ class FittedTable[M: FittedModel, D]:
         return self.chain if undoubted else self._chain(self.doubt)
 
     def _chain(self, doubt: Doubt | None) -> Chain:
-        """The source, the stages in their order, and what is done over all draws."""
+        """Chain of the model, its stages in their order, and the centring of its draws."""
         model, seed, prevalence = self.model, self.table.seed, self.table.prevalence
         source = model.chain_source(
             lambda: self.log_posterior,
@@ -509,7 +509,9 @@ class FittedTable[M: FittedModel, D]:
         if log_shares is not None and numbers.size > 1:
             counts = self.rows.n_labelled * np.exp(log_shares)
             stages.append(ClassShares(self.calibration, counts, numbers.size, seed))
-        updates = [one.stage(numbers.size, seed) for one in self.updates if not one.is_identity]
+        updates = [
+            update.stage(numbers.size, seed) for update in self.updates if not update.is_identity
+        ]
         return Chain(
             source,
             (*stages, self.extrapolation),
@@ -523,7 +525,7 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def assumes_model(self) -> bool:
-        """Whether intervals know of no other kind of model."""
+        """Whether intervals leave out the model uncertainty."""
         return self.doubt is None and not self.model.pools
 
     @cached_property
@@ -535,7 +537,7 @@ class FittedTable[M: FittedModel, D]:
     def held_out_summary(
         self, p: Float[np.ndarray, "obs label"], prob: float = 0.9
     ) -> tuple[Int[np.ndarray, " row"], PredictiveSummary] | None:
-        """Summary that new rows have, of training rows held out, and their positions.
+        """Positions of held-out training rows, and the summary of their class probabilities.
 
         ``p`` are the probabilities that a fit without them gave them, NaN of a row without any.
         None where no pool has held the rows out, or the fit is a point.
@@ -550,7 +552,7 @@ class FittedTable[M: FittedModel, D]:
         if self.doubt is not None:
             with np.errstate(divide="ignore"):
                 source = self.doubt.held_out(np.log(p), chain.n_draws)
-            stages = tuple(one for one in chain.stages if not isinstance(one, Calibration))
+            stages = tuple(stage for stage in chain.stages if not isinstance(stage, Calibration))
             chain = replace(chain, source=source, stages=stages, use=())
         return positions, chain.summary(rows, prob, p[positions])
 
@@ -564,12 +566,12 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def mixture(self) -> FittedMixture | None:
-        """The mixture that says what rows look like, at the prevalences of training."""
+        """Density of the rows, at the prevalences of training; None without one."""
         return cast(FittedMixture | None, self.model.density)
 
     @property
     def density(self) -> FittedMixture:
-        """The mixture that says what rows look like, at the prevalences of use."""
+        """Density of the rows, at the prevalences of use."""
         mixture = self.mixture
         assert mixture is not None  # what asks for a density is not there without one
         parameters = self.in_use(mixture.parameters)
@@ -583,7 +585,7 @@ class FittedTable[M: FittedModel, D]:
         return [self.in_use(self.model.mixture_at(self.log_posterior, thetas[i])) for i in chosen]
 
     def novelty(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """How unlike the training table rows are, from 0 to 1; NaN without a density."""
+        """Novelty of rows compared with the training table, 0 to 1; NaN without a density."""
         if self.model.density is None:
             return np.full(rows.n_obs, np.nan)
         law = cell_law(self.density, self.columns)

@@ -117,7 +117,7 @@ class OutOfCore:
     def fit_all(
         self, training: TrainingTable, model: FittedMixture, prior: MixturePrior, solver: Solver
     ) -> tuple[TrainingTable, FittedMixture, Fit, str]:
-        """The mixture and its fit to all rows from that to the sample; a sentence on the way."""
+        """The mixture and its fit to all rows, started at the fit to the sample, and a message."""
         # Rows of the sample, together as heavy as the whole table.
         factor = self.mass / float(self.sample.weights.sum())
         rows = replace(training.rows, weights=factor * training.rows.weights)
@@ -125,14 +125,14 @@ class OutOfCore:
             self.blocks, model, rows, prior=prior, solver=solver
         )
         training = replace(training, rows=rows, passes=training.passes + passes)
-        way = (
+        message = (
             f"{training.passes} passes over {sum(self.lengths)} rows in {len(self.lengths)} "
             f"blocks, from the optimum of {self.sample.n_obs} rows drawn at random."
         )
-        return training, model, fit, way
+        return training, model, fit, message
 
-    def way_of_sample(self, training: TrainingTable) -> str:
-        """A sentence on the sample, where that is all that is fitted to."""
+    def note_on_sample(self, training: TrainingTable) -> str:
+        """Message on the sample of a fit to the sample alone."""
         drawn, n_rows = self.sample.n_obs, sum(self.lengths)
         whose = f"all {n_rows}" if drawn == n_rows else f"{drawn} of {n_rows}"
         chance = "" if drawn == n_rows else " drawn at random,"
@@ -195,9 +195,11 @@ def _read_collection(
     _refuse_arguments(reading)
     target = y if reading.labelled and isinstance(y, str) else None
     unlabelled = reading.arguments.get("unlabelled")
-    asked = LabelsInBlocks(reading.labelled, target, unlabelled, reading.unlabelled_weight)
-    parts, passes = _parts_of(collection, y if reading.labelled else None, sample_weight, asked)
-    survey = parts.map(partial(_surveyed, options=reading.features)).reduce(Survey.joined)
+    reader = LabelsInBlocks(reading.labelled, target, unlabelled, reading.unlabelled_weight)
+    blocks, passes = _labelled_blocks(
+        collection, y if reading.labelled else None, sample_weight, reader
+    )
+    survey = blocks.map(partial(_surveyed, options=reading.features)).reduce(Survey.joined)
     columns = _columns(survey, reading.missingness)
     n_rows = sum(survey.lengths)
     sampled = n_rows > SAMPLE_ROWS and not reading.of_sample
@@ -209,7 +211,7 @@ def _read_collection(
     of_use = reading.prevalence(survey.classes) if reading.labelled else None
     seed = reading.seed
     read = partial(_encoded, columns=columns, classes=survey.classes, like=survey.like)
-    rows = parts.map(read).kept()
+    rows = blocks.map(read).kept()
     n_classes = survey.classes.size
     most = max(SAMPLE_ROWS, SAMPLE_CELLS // n_columns if reading.of_sample else 0)
     of_class = most // (n_classes + reading.labelled) if n_rows > most else n_rows
@@ -236,7 +238,7 @@ def _read_collection(
         reading.owner,
         columns,
         weighed,
-        sample.places,  # rows of weight zero have no number
+        sample.positions,  # rows of weight zero have no number
         seed,
         n_columns,
         names,
@@ -260,10 +262,10 @@ def _scaled(rows: Observations, usual: float) -> Observations:
 def _refuse_arguments(reading: Reading) -> None:
     """ValueError that names an argument which needs all rows at once."""
     for name, possible in reading.by_blocks.items():
-        given = reading.arguments[name]
-        if given not in possible:
+        value = reading.arguments[name]
+        if value not in possible:
             raise ValueError(
-                f"{reading.owner}({name}={given!r}) needs all rows in memory, and X is out "
+                f"{reading.owner}({name}={value!r}) needs all rows in memory, and X is out "
                 f"of memory: pass {name}={possible[0]!r}, or fit a random sample of the rows."
             )
 
@@ -279,16 +281,16 @@ def _refuse_inference(reading: Reading, n_rows: int) -> None:
         )
 
 
-def _surveyed(part: Part, options: dict[str, Any]) -> Survey:
-    """Results of a block."""
-    n_rows = part.weights.size
+def _surveyed(block: LabelledBlock, options: dict[str, Any]) -> Survey:
+    """Columns, labels and weight of a block."""
+    n_rows = block.weights.size
     if not n_rows:
-        return Survey(None, part.present, (0,), 0.0, None)
+        return Survey(None, block.present, (0,), 0.0, None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # figures of a block are not those of the table
-        columns = table.learn_columns(part.table, whole=False, **options)
-    mass, like = float(part.weights.sum()), part.table[:1]
-    return Survey(columns, np.unique(part.present), (n_rows,), mass, like)
+        columns = table.learn_columns(block.table, whole=False, **options)
+    mass, like = float(block.weights.sum()), block.table[:1]
+    return Survey(columns, np.unique(block.present), (n_rows,), mass, like)
 
 
 def _columns(survey: Survey, missingness: str) -> table.Columns:
@@ -306,13 +308,15 @@ def _columns(survey: Survey, missingness: str) -> table.Columns:
     return columns.with_masks if missingness == "informative" else columns
 
 
-def _encoded(part: Part, columns: table.Columns, classes: np.ndarray, like: object) -> Observations:
+def _encoded(
+    block: LabelledBlock, columns: table.Columns, classes: np.ndarray, like: object
+) -> Observations:
     """The rows of a block."""
-    if not part.weights.size:
+    if not block.weights.size:
         return table.encode(like, columns).take(np.arange(0))
-    labels = np.full(_num_samples(part.table), -1, dtype=np.intp)
-    labels[~part.hidden] = np.searchsorted(classes, part.present)
-    return replace(table.encode(part.table, columns), labels=labels, weights=part.weights)
+    labels = np.full(_num_samples(block.table), -1, dtype=np.intp)
+    labels[~block.hidden] = np.searchsorted(classes, block.present)
+    return replace(table.encode(block.table, columns), labels=labels, weights=block.weights)
 
 
 # ---- blocks with their labels and weights
@@ -331,7 +335,7 @@ class LabelsInBlocks:
 
 
 @dataclass(frozen=True)
-class Part:
+class LabelledBlock:
     """The rows of a block that weigh something, as they were handed over."""
 
     table: Any
@@ -341,20 +345,20 @@ class Part:
     weights: Float[np.ndarray, " obs"]
 
 
-def _parts_of(
-    collection: Collection, y: object, sample_weight: object, asked: LabelsInBlocks
-) -> tuple[Blocks[Part], int]:
+def _labelled_blocks(
+    collection: Collection, y: object, sample_weight: object, reader: LabelsInBlocks
+) -> tuple[Blocks[LabelledBlock], int]:
     """Blocks with their labels and weights, and the passes that it took to cut these.
 
     Labels and weights are Dask collections of the same partitions, or one value a row in memory.
     """
-    beside = {"y": None if asked.target else y, "sample_weight": sample_weight}
+    beside = {"y": None if reader.target else y, "sample_weight": sample_weight}
     lengths, passes = collection.lengths, 0
     if lengths is None and any(v is not None and not dask_parts(v) for v in beside.values()):
         lengths, passes = tuple(collection.blocks.map(_length).reduce(add)), 1
     n_blocks = collection.n_blocks
     cut = [_cut(values, lengths, n_blocks, name) for name, values in beside.items()]
-    return collection.blocks.map(partial(_part, asked=asked), *cut), passes
+    return collection.blocks.map(partial(_labelled_block, reader=reader), *cut), passes
 
 
 def _length(block: object) -> list[int]:
@@ -365,17 +369,17 @@ def _length(block: object) -> list[int]:
 def _cut(
     values: object, lengths: tuple[int, ...] | None, n_blocks: int, name: str
 ) -> Sequence[object]:
-    """One value a row as one array a block; None for every block where there are none."""
+    """Values of the rows as one array per block; None for every block if ``values`` is None."""
     if values is None:
         return [None] * n_blocks
-    parts = dask_parts(values)
-    if parts and len(parts) != n_blocks:
+    partitions = dask_parts(values)
+    if partitions and len(partitions) != n_blocks:
         raise ValueError(
-            f"{name} must have the partitions of X, which has {n_blocks}; received {len(parts)}. "
-            f"Make it from X, or hand {name} over in memory."
+            f"{name} must have the partitions of X, which has {n_blocks}; received "
+            f"{len(partitions)}. Make it from X, or hand {name} over in memory."
         )
-    if parts or lengths is None:
-        return parts
+    if partitions or lengths is None:
+        return partitions
     if _num_samples(values) != sum(lengths):
         raise ValueError(
             "Found input variables with inconsistent numbers of samples: X has "
@@ -385,17 +389,19 @@ def _cut(
     return [_safe_indexing(values, slice(*pair)) for pair in pairwise(ends)]
 
 
-def _part(block: Any, labels: object, weights: object, asked: LabelsInBlocks) -> Part:
+def _labelled_block(
+    block: Any, labels: object, weights: object, reader: LabelsInBlocks
+) -> LabelledBlock:
     """The rows of a block that weigh something, with their labels."""
     # On a cluster the parts of other collections arrive as what they hold.
     labels, weights = (v.compute() if hasattr(v, "compute") else v for v in (labels, weights))
-    if asked.target:
+    if reader.target:
         frame = nw.from_native(block, eager_only=True)
-        if asked.target not in frame.columns:
-            near = difflib.get_close_matches(asked.target, frame.columns, n=1)
+        if reader.target not in frame.columns:
+            near = difflib.get_close_matches(reader.target, frame.columns, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(frame.columns)}."
-            raise ValueError(f"y={asked.target!r} names no column of X; {hint}")
-        labels, block = frame[asked.target].to_native(), frame.drop(asked.target).to_native()
+            raise ValueError(f"y={reader.target!r} names no column of X; {hint}")
+        labels, block = frame[reader.target].to_native(), frame.drop(reader.target).to_native()
     n_rows = _num_samples(block)
     for name, values in (("y", labels), ("sample_weight", weights)):
         if values is not None and _num_samples(values) != n_rows:
@@ -404,13 +410,13 @@ def _part(block: Any, labels: object, weights: object, asked: LabelsInBlocks) ->
                 f"{n_rows} and {_num_samples(values)}."
             )
     present, hidden = np.zeros(n_rows, np.intp), np.zeros(n_rows, dtype=bool)
-    if asked.labelled and n_rows:
-        present, hidden = table.read_labels(labels, asked.unlabelled)
-    weighed = np.where(hidden, asked.unlabelled_weight, 1.0) * _weights(weights, n_rows)
-    kept = weighed > 0
-    if not kept.all():
-        block = _safe_indexing(block, np.flatnonzero(kept))
-    return Part(block, present[kept[~hidden]], hidden[kept], weighed[kept])
+    if reader.labelled and n_rows:
+        present, hidden = table.read_labels(labels, reader.unlabelled)
+    weighed = np.where(hidden, reader.unlabelled_weight, 1.0) * _weights(weights, n_rows)
+    positive = weighed > 0
+    if not positive.all():
+        block = _safe_indexing(block, np.flatnonzero(positive))
+    return LabelledBlock(block, present[positive[~hidden]], hidden[positive], weighed[positive])
 
 
 def _weights(weights: object, n_rows: int) -> Float[np.ndarray, " obs"]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from itertools import starmap
 from typing import Any, Final
 
 import numpy as np
@@ -115,9 +116,9 @@ def _rows_and_prior(
     """Log likelihood, other scores and log prior of every k-th draw; k is what memory allows."""
     n_chains, n_draws, _ = draws.theta.shape
     first = log_posterior.pointwise(draws.theta[0, 0])
-    rows, places = (obs, np.arange(first.size)) if copies is None else copies
+    rows, index = (obs, np.arange(first.size)) if copies is None else copies
     weights = np.broadcast_to(log_posterior.row_weights, first.shape)
-    factors = (weights / np.maximum(np.bincount(places, minlength=first.size), 1))[places]
+    factors = (weights / np.maximum(np.bincount(index, minlength=first.size), 1))[index]
     plain, labels = bool((factors == 1).all()), names.OBSERVED_LABEL
     has_label = labelled is not None and scored != labels
     arrays = 1 + has_label + (not plain)
@@ -131,36 +132,36 @@ def _rows_and_prior(
     thetas = draws.theta[:, ::thinning]
 
     def of_rows(evaluate: Callable[[np.ndarray], np.ndarray | None]) -> np.ndarray | None:
-        said = [one for chain in thetas if (one := evaluate(chain)) is not None]
-        return np.stack(said)[..., places] if said else None
+        by_chain = [value for chain in thetas if (value := evaluate(chain)) is not None]
+        return np.stack(by_chain)[..., index] if by_chain else None
 
     def dataset(name: str, values: np.ndarray) -> xr.Dataset:
         if labelled is None or name != labels:
-            dim, kept = names.OBS if labelled is None else names.ROW, tells(values)
+            dim, included = names.OBS if labelled is None else names.ROW, tells(values)
         else:
-            dim, kept = names.OBS, labelled[places]
+            dim, included = names.OBS, labelled[index]
             spread = _SPREAD * np.arange(values[..., 0].size).reshape(*values.shape[:2], 1)
             values = np.where(np.abs(values) > NOTHING, values, -spread)
         along = {dim: np.arange(values.shape[2]) if rows is None else rows}
-        return dataset_of({name: ((*_SAMPLE_DIMS, dim), values)}, along).isel({dim: kept})
+        return dataset_of({name: ((*_SAMPLE_DIMS, dim), values)}, along).isel({dim: included})
 
-    own = of_rows(log_posterior.log_likelihoods)
-    assert own is not None
-    terms, scores = {scored if plain else names.OBJECTIVE: factors * own}, {}
+    log_likelihood = of_rows(log_posterior.log_likelihoods)
+    assert log_likelihood is not None
+    terms, scores = {scored if plain else names.OBJECTIVE: factors * log_likelihood}, {}
     if (beside := of_rows(log_posterior.copies_log_likelihoods)) is not None:
-        terms[names.COPIES] = beside / np.bincount(places)[places]
+        terms[names.COPIES] = beside / np.bincount(index)[index]
     if not plain:
-        scores[scored] = own
+        scores[scored] = log_likelihood
     if has_label and (y := of_rows(log_posterior.label_log_likelihoods)) is not None:
         scores[labels] = y  # where a label adds a log probability
-    groups = {names.LOG_LIKELIHOOD: xr.merge([dataset(*one) for one in terms.items()])}
+    groups = {names.LOG_LIKELIHOOD: xr.merge(starmap(dataset, terms.items()))}
     if scores:
-        groups[names.LOG_SCORES] = xr.merge([dataset(*one) for one in scores.items()])
+        groups[names.LOG_SCORES] = xr.merge(starmap(dataset, scores.items()))
     if not log_posterior.no_prior and draws.method != "bootstrap" and not draws.point_estimate:
-        prior = draws.stats["lp"][:, ::thinning] - sum(one.sum(axis=-1) for one in terms.values())
-        for place in np.ndindex(prior.shape):
-            values = log_posterior.constrained(thetas[place])
-            prior[place] -= log_jacobian(log_posterior.variables, values)[0]
+        prior = draws.stats["lp"][:, ::thinning] - sum(term.sum(axis=-1) for term in terms.values())
+        for draw in np.ndindex(prior.shape):
+            values = log_posterior.constrained(thetas[draw])
+            prior[draw] -= log_jacobian(log_posterior.variables, values)[0]
         groups[names.LOG_PRIOR] = dataset_of({names.LOG_PRIOR: (_SAMPLE_DIMS, prior)}, {})
     evaluated = {names.DRAW: thinning * np.arange(thetas.shape[1])}
     return {name: group.assign_coords(evaluated) for name, group in groups.items()}
@@ -174,7 +175,7 @@ def _variables(
 
 
 def dataset_of(variables: Mapping[str, Labelled], coords: Mapping[str, Names]) -> xr.Dataset:
-    """A dataset with those of the coords that its dims have."""
+    """A dataset with the coordinates of its dims."""
     sizes: dict[str, int] = {}
     for dims, values in variables.values():
         sizes.update(zip(dims, np.shape(values), strict=True))
@@ -266,12 +267,12 @@ def _values_of(
             f"received {ordered.shape[2:]}. Sample the graph of this very estimator."
         )
     for dim in variable.dims:
-        given = coords.get(dim)
-        if given is None or dim not in ordered.coords:
+        labels = coords.get(dim)
+        if labels is None or dim not in ordered.coords:
             continue
-        if [str(x) for x in ordered[dim].to_numpy().tolist()] != [str(x) for x in list(given)]:
+        if [str(x) for x in ordered[dim].to_numpy().tolist()] != [str(x) for x in list(labels)]:
             raise ValueError(
-                f"use_posterior(tree) needs {dim!r} of {name!r} to be {list(given)}; received "
+                f"use_posterior(tree) needs {dim!r} of {name!r} to be {list(labels)}; received "
                 f"{ordered[dim].to_numpy().tolist()}. Sample the graph of this very estimator."
             )
     return np.asarray(ordered.to_numpy(), dtype=np.float64)
@@ -298,35 +299,35 @@ def by_column(
     The tree has groups ``prior_predictive`` and ``observed_data``, or ``posterior_predictive``,
     ``observed_data`` and ``log_likelihood``: one variable a column over its own rows.
     """
-    parts: dict[str, dict[str, Labelled]] = {}
+    by_group: dict[str, dict[str, Labelled]] = {}
     is_observed = ~np.isnan(observed.transpose(names.OBS, ...).to_numpy())
     tables = drawn.transpose(names.CHAIN, names.DRAW, names.OBS, ...).to_numpy()
     truth = observed.transpose(names.OBS, ...).to_numpy()
     rows = observed[names.OBS].to_numpy()
     group = "prior_predictive" if log_likelihood is None else "posterior_predictive"
     coords: dict[str, np.ndarray] = {}
-    for place, name in enumerate(_variable_names(observed)):
-        present, kind = is_observed[:, place], np.int64 if discrete[place] else np.float64
+    for column, name in enumerate(_variable_names(observed)):
+        present, kind = is_observed[:, column], np.int64 if discrete[column] else np.float64
         if not present.any():
             continue
-        dim = f"{names.OBS}_{place}"
+        dim = f"{names.OBS}_{column}"
         coords[dim] = rows[present]
         variables = {
-            group: ((*_SAMPLE_DIMS, dim), tables[:, :, present, place].astype(kind)),
-            names.OBSERVED_DATA: ((dim,), truth[present, place].astype(kind)),
+            group: ((*_SAMPLE_DIMS, dim), tables[:, :, present, column].astype(kind)),
+            names.OBSERVED_DATA: ((dim,), truth[present, column].astype(kind)),
         }
         if log_likelihood is not None:
             # A row without a label says nothing to a conditional model: its log likelihood is 0.
             whole = log_likelihood.reindex({names.OBS: rows[present]}, fill_value=0.0)
             whole = whole.transpose(names.CHAIN, names.DRAW, names.OBS)
             variables[names.LOG_LIKELIHOOD] = ((*_SAMPLE_DIMS, dim), whole.to_numpy())
-        for part, variable in variables.items():
-            parts.setdefault(part, {})[name] = variable
-    return xr.DataTree.from_dict({part: dataset_of(own, coords) for part, own in parts.items()})
+        for key, variable in variables.items():
+            by_group.setdefault(key, {})[name] = variable
+    return xr.DataTree.from_dict({key: dataset_of(v, coords) for key, v in by_group.items()})
 
 
 def _variable_names(observed: xr.DataArray) -> list[str]:
-    """One name a column: a tree takes no slash and no name twice."""
+    """Distinct names of the columns, without a slash, as variables of a tree."""
     chosen: list[str] = []
     (dim,) = (dim for dim in observed.dims if dim != names.OBS)
     for name in observed[dim].to_numpy().astype(str).tolist():
@@ -363,7 +364,7 @@ def predictions(
 def predictive_check(
     rows: np.ndarray, drawn: np.ndarray, truth: np.ndarray, thinning: int = 1
 ) -> dict[str, xr.DataTree]:
-    """Labels or responses drawn for rows beside their true ones, as predictive checks read them.
+    """Drawn and true labels or responses of rows, in the groups of predictive checks.
 
     ``drawn`` runs over chain, every k-th draw and obs; k is ``thinning``. Groups are
     ``posterior_predictive`` and ``observed_data``, both with ``y``.
@@ -427,7 +428,7 @@ def with_replicates(
 def with_drawn_labels(
     tree: xr.DataTree, classes: Shaped[np.ndarray, " label"], y: object, seed: int
 ) -> xr.DataTree:
-    """Predictions with labels drawn from them, beside the true ones, for predictive checks."""
+    """Predictions with drawn and true labels, for predictive checks."""
     probability = tree[names.PREDICTIONS][names.PROBABILITY]
     labels, codes = table.encode_labels(y)
     unknown = np.setdiff1d(labels, classes)

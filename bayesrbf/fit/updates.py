@@ -54,9 +54,11 @@ METHODS: Final[tuple[Method, ...]] = ("none", "intercept", "slope", "refit")
 """Ways to update, from the simplest on; the slope comes with the intercepts."""
 INTERCEPT_SD: Final = 0.25
 SLOPE_SD: Final = 0.15
+"""Prior standard deviations of the coefficients, in nats and of the slope."""
 SCALES: Final = (1.0, 2.0, 4.0)
+"""Factors of these, of which the evidence chooses one."""
 LEAST_LOG: Final = float(np.log(LEAST_SCORED))
-"""Log probability below which classes are alike: a slope would move them without bound."""
+"""Log probabilities are clipped below: a slope would shift smaller ones without bound."""
 
 LogProbabilities = Float[np.ndarray, "obs label"]
 Labels = Int[np.ndarray, " obs"]
@@ -68,15 +70,15 @@ Covariance = Float[np.ndarray, "coefficient coefficient"]
 # An update, and its fit to labelled rows.
 
 
-def moved(
+def after_update(
     log_q: Float[np.ndarray, "*draws obs label"],
     log_shares: Float[np.ndarray, " label"],
     coefficients: Float[np.ndarray, "*draws coefficient"],
 ) -> Float[np.ndarray, "*draws obs label"]:
-    """Class log probabilities moved by intercepts and, the last coefficient, the slope less 1.
+    """Class log probabilities after an update: intercepts and, as last coefficient, slope less 1.
 
     >>> log_q, log_shares = np.log([[0.5, 0.5], [0.2, 0.8]]), np.log([0.5, 0.5])
-    >>> np.exp(moved(log_q, log_shares, np.array([0.0, np.log(3.0), 0.0]))).round(2)
+    >>> np.exp(after_update(log_q, log_shares, np.array([0.0, np.log(3.0), 0.0]))).round(2)
     array([[0.25, 0.75],
            [0.08, 0.92]])
     """
@@ -92,21 +94,21 @@ def fit_update(
     log_shares: Float[np.ndarray, " label"],
     method: Method,
 ) -> tuple[Coefficients, Covariance]:
-    """Intercepts and slope less 1 at their mode, and their covariance; 0 of what stays.
+    """Mode and covariance of the intercepts and the slope less 1; 0 for fixed coefficients.
 
     Nine in ten are of the second class, where the model says one in two:
 
     >>> log_q, labels = np.log(np.full((200, 2), 0.5)), np.repeat([0, 1], [20, 180])
     >>> at, _ = fit_update(log_q, labels, np.ones(200), np.log([0.5, 0.5]), "intercept")
-    >>> np.exp(moved(log_q[:1], np.log([0.5, 0.5]), at)).round(1)
+    >>> np.exp(after_update(log_q[:1], np.log([0.5, 0.5]), at)).round(1)
     array([[0.1, 0.9]])
     """
     n_classes, best = log_q.shape[1], -np.inf
     mode, covariance = np.zeros(n_classes + 1), np.zeros((n_classes + 1, n_classes + 1))
     free = {"intercept": n_classes, "slope": n_classes + 1}.get(method, 0)
     bounded, target = np.maximum(log_q, LEAST_LOG), class_indicators(log_q, labels)
-    own = np.broadcast_to(np.eye(n_classes), (*log_q.shape, n_classes))
-    design = np.concatenate([own, (bounded - log_shares)[..., None]], axis=2)[..., :free]
+    intercepts = np.broadcast_to(np.eye(n_classes), (*log_q.shape, n_classes))
+    design = np.concatenate([intercepts, (bounded - log_shares)[..., None]], axis=2)[..., :free]
     usual = np.append(np.full(n_classes, INTERCEPT_SD), SLOPE_SD)[:free]
     for scale in SCALES if free else ():
         sd, start = scale * usual, np.zeros(free)
@@ -122,7 +124,7 @@ def fit_update(
 def even_folds(
     log_q: LogProbabilities, labels: Labels, weights: Weights, n_folds: int
 ) -> Int[np.ndarray, " obs"]:
-    """Folds with even shares of classes and of what the model says, whatever the order of the rows.
+    """Folds balanced over classes and predicted probabilities, whatever the order of the rows.
 
     >>> log_q = np.log([[0.5, 0.5], [0.2, 0.8], [0.4, 0.6], [0.1, 0.9]])
     >>> even_folds(log_q, np.array([0, 1, 0, 1]), np.ones(4), 2)
@@ -150,10 +152,12 @@ def row_digests(rows: Observations, columns: Columns | None) -> Int[np.ndarray, 
     if columns is not None:
         rows = table.without_indicators(rows, columns)
     real = rows.real + 0.0  # -0 is written as another number than 0, which it equals
-    parts = [real, rows.codes, *([] if rows.whole is None else [rows.whole])]
-    texts = (repr(row).encode() for row in zip(*(part.tolist() for part in parts), strict=True))
+    arrays = [real, rows.codes, *([] if rows.whole is None else [rows.whole])]
+    texts = (repr(row).encode() for row in zip(*(array.tolist() for array in arrays), strict=True))
     digests = [blake2b(text, digest_size=DIGEST_BYTES).digest() for text in texts]
-    return np.array([int.from_bytes(one, "little", signed=True) for one in digests], dtype=np.int64)
+    return np.array(
+        [int.from_bytes(digest, "little", signed=True) for digest in digests], dtype=np.int64
+    )
 
 
 @stored
@@ -161,21 +165,21 @@ class Update:
     """An update of a fitted classifier by labelled rows, or the finding that none was better."""
 
     method: Method
-    """What was done. A refit changes the model itself, and its probabilities are not moved."""
+    """The chosen method. A refit changes the model itself, and its coefficients are 0."""
     coefficients: Coefficients
     """Intercepts of the classes, and slope less 1."""
     covariance: Covariance
-    """Inverse curvature at them; 0 of what is not in doubt."""
+    """Inverse curvature at the coefficients; 0 for fixed ones."""
     log_shares: Float[np.ndarray, " label"]
     """Log class shares that the probabilities stood for before."""
     shares: Float[np.ndarray, " label"]
-    """Class shares that they stand for now."""
+    """Class shares of the updated probabilities."""
     n_rows: int
-    """Labelled rows that it was fitted to."""
+    """Number of labelled rows of the fit."""
     date: str
     """When, as 2026-11-27."""
     sentence: str
-    """What was done, and why."""
+    """Message on the method, its coefficients and held-out gains."""
     row_digests: Int[np.ndarray, " row"] = field(default_factory=lambda: np.empty(0, np.int64))
     """Digests of the rows, which are not new to the model; none where no probability moved, or
     where a refit has the rows themselves."""
@@ -201,7 +205,7 @@ class Update:
 
     @property
     def slope(self) -> float:
-        """Factor of what the cells of a row tell; 1 if they tell as much as the model says."""
+        """Slope of the log odds: factor of the evidence of the cells; 1 leaves it unchanged."""
         return 1 + float(self.coefficients[-1])
 
     @property
@@ -210,8 +214,10 @@ class Update:
         return not self.coefficients.any()
 
     def applied(self, log_q: LogProbabilities) -> LogProbabilities:
-        """Class log probabilities that are given out, of those before."""
-        return log_q if self.is_identity else moved(log_q, self.log_shares, self.coefficients)
+        """Reported class log probabilities, from the ones before the update."""
+        return (
+            log_q if self.is_identity else after_update(log_q, self.log_shares, self.coefficients)
+        )
 
     def at(self, shares: Float[np.ndarray, " label"]) -> Update:
         """The update at other class shares, by Bayes' rule."""
@@ -223,15 +229,15 @@ class Update:
         )
 
     def stage(self, n_draws: int, seed: int) -> Updated:
-        """The stage of the way of a probability."""
+        """The stage in the chain of a class probability."""
         return Updated(self, n_draws, seed)
 
 
 @dataclass(frozen=True)
 class Updated(Stage):
-    """An update, of which every draw has intercepts and a slope of its own.
+    """An update, whose intercepts and slope are drawn anew for every draw.
 
-    What draws have at prevalences of use is updated, draw by draw, and weighs alike.
+    It is applied to every draw at the prevalences of use; all draws then have equal weights.
     """
 
     update: Update
@@ -241,7 +247,7 @@ class Updated(Stage):
 
     @cached_property
     def drawn(self) -> Float[np.ndarray, "draw coefficient"]:
-        """Intercepts and slope of every draw; of one alone they are those at the mode."""
+        """Intercepts and slope of every draw; the mode for a single draw."""
         drawn = np.tile(self.update.coefficients, (self.n_draws, 1))
         if self.n_draws > 1:
             rng, zero = np.random.default_rng([self.seed, 2]), np.zeros(drawn.shape[1])
@@ -257,7 +263,7 @@ class Updated(Stage):
             coefficients = np.tile(update.coefficients, (len(state.log_p), 1))
             if draws is not None:
                 coefficients = self.drawn[draws]
-            log_p = moved(state.log_p, update.log_shares, coefficients)
+            log_p = after_update(state.log_p, update.log_shares, coefficients)
             # The update multiplies the error of the log odds by its slope.
             correction = state.median_correction
             if correction is not None:

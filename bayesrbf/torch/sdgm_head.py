@@ -40,6 +40,7 @@ COVARIANCES: Final = ("diag", "full")
 K1: Final = 0.63576
 K2: Final = 1.87320
 K3: Final = 1.48695
+"""Coefficients of the approximate divergence: Molchanov et al. (2017), equation 14."""
 LOG_ALPHA_LIMIT: Final = 10.0
 PRUNING_THRESHOLD: Final = 3.0
 """log alpha above which a weight is noise: it would be dropped 19 times in 20."""
@@ -53,8 +54,8 @@ def factors(in_features: int, covariance: Covariance) -> Int[torch.Tensor, "2 pr
     >>> factors(2, "diag").tolist()
     [[0, 1], [0, 1]]
     """
-    places = {"diag": torch.arange, "full": lambda n: torch.triu_indices(n, n)}[covariance]
-    return places(in_features).expand(2, -1).clone()
+    indices = {"diag": torch.arange, "full": lambda n: torch.triu_indices(n, n)}[covariance]
+    return indices(in_features).expand(2, -1).clone()
 
 
 def monomials(

@@ -28,7 +28,14 @@ from bayesrbf import (
 from bayesrbf.base import names
 from bayesrbf.base.artefact import ArtefactError
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.fit.updates import INTERCEPT_SD, SCALES, SLOPE_SD, fit_update, moved, row_digests
+from bayesrbf.fit.updates import (
+    INTERCEPT_SD,
+    SCALES,
+    SLOPE_SD,
+    after_update,
+    fit_update,
+    row_digests,
+)
 from tests.cases import generative, some_quick
 from tests.forgeries import forge
 
@@ -98,7 +105,7 @@ def drawn(log_q: np.ndarray, seed: int) -> np.ndarray:
 def test_known_intercepts_and_slope_are_found(method):
     truth = np.array([0.4, -0.6, 0.2, -0.3 if method == "slope" else 0.0])
     log_q, log_shares = said(20_000)
-    labels = drawn(moved(log_q, log_shares, truth), 1)
+    labels = drawn(after_update(log_q, log_shares, truth), 1)
     found, covariance = fit_update(log_q, labels, np.ones(labels.size), log_shares, method)
     free = truth != 0
     errors = np.sqrt(np.diag(covariance))[free]
@@ -181,7 +188,7 @@ def test_the_richer_update_is_taken_only_where_it_is_better():
         "intercept": np.array([0.8, -0.4, -0.4, 0.0]),
         "slope": np.array([0.5, -0.5, 0.0, -0.6]),
     }.items():
-        labels = classes[drawn(moved(log_q, log_shares, truth), 7)]
+        labels = classes[drawn(after_update(log_q, log_shares, truth), 7)]
         assert recalibrate(model, X, labels).updates_[0].method == method
 
 

@@ -215,7 +215,7 @@ def test_parts_of_the_doubt_add_up_before_the_centre(way: str, bound: float) -> 
         return log_p[:, :, 0] - log_p[:, :, 1]
 
     before = names.BEFORE_LABELS, names.MISSING_CELLS
-    own = [name for name in chain.parts if name not in (*before, names.LABEL_NOISE)]
+    own = [name for name in chain.components if name not in (*before, names.LABEL_NOISE)]
     assert len(own) == 4 + (way == "updated")
     parts = sum(moves(chain.only(name)) for name in own)
     np.testing.assert_allclose(np.var(parts, axis=0), np.var(moves(chain), axis=0), rtol=bound)

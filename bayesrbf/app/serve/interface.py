@@ -28,7 +28,7 @@ from bayesrbf.app.serve.served import (
     Tally,
 )
 from bayesrbf.app.words import plain
-from bayesrbf.fit.asking import ENOUGH
+from bayesrbf.fit.asking import MIN_ROWS
 
 WARNINGS: Final = "Bayesrbf-Warnings"
 """Header of the warnings of an answer."""
@@ -53,7 +53,7 @@ def reply_to(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         rows = rows_of(served, asked.body, media_type, limits.rows)
         frame, tally = _answer(served, question, rows, options, limits.seconds)
     told = [str(warning.message) for warning in caught]
-    if len(rows) >= ENOUGH:  # predictions warn of missing cells themselves
+    if len(rows) >= MIN_ROWS:  # predictions warn of missing cells themselves
         told = [*changed(served.estimator, rows, ("missing", "reasons")), *told]
     told = [*dict.fromkeys(told)]
     headers = {}

@@ -298,21 +298,21 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         solver = self._solver(training.seed)
         open_weight = self.unlabelled_weight == OPEN
         task = Task(prior, solver, open_weight, column_maps=self.column_maps)
-        rounds = self._rounds(specification, columns)
-        choice, calibration = self._choose(task, *rounds, training)
+        first, rounds = self._rounds(specification, columns)
+        choice, calibration = self._choose(task, first, rounds, training)
         setting = choice.setting
         specification, start = setting.specification, None
         if task.begins_with(rows):
             distinct = table.distinct_rows(setting.cells(rows))
             start = task.begin(distinct, specification, training.seed)
-        kept = training.kept
+        row_indices = training.kept
         if setting.unlabelled_weight == 0:
-            kept = kept[rows.labels >= 0]
+            row_indices = row_indices[rows.labels >= 0]
         training = replace(
             training,
             columns=setting.masked or columns,
             rows=setting.weigh(rows),
-            kept=kept,
+            kept=row_indices,
             unlabelled_weight=training.unlabelled_weight * setting.unlabelled_weight,
         )
         solver = replace(task.solver, objective=setting.objective)
@@ -320,15 +320,15 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         model, fit = fit_mixture_rows(
             distinct, specification, prior, solver, start, self.column_maps
         )
-        way = ""
+        note = ""
         if of_blocks is not None:
             of_blocks = of_blocks.weighed(setting.weigh)
-            training, model, fit, way = of_blocks.fit_all(training, model, prior, solver)
+            training, model, fit, note = of_blocks.fit_all(training, model, prior, solver)
         self._warn_where_singular(fit)
-        sentence = " ".join(filter(None, (fit.status.sentence, way, choice.unlabelled)))
+        message = " ".join(filter(None, (fit.status.sentence, note, choice.unlabelled)))
         outcome, details = (fit.status, fit.trace), choice.candidates
         self.fitted_ = self._ended(
-            training, model, details, outcome, sentence, calibration=calibration
+            training, model, details, outcome, message, calibration=calibration
         )
         return self
 
@@ -345,8 +345,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Shapes first, because the likelihood has the best shapes of a blend, too, and costs a
         fraction of it; then the dial and the weight of unlabelled rows; missing cells last.
         """
-        asked, n_columns = objective_of(self.objective), columns.n_used
-        objective, open_dial = asked.constants, asked.is_open
+        mixture_objective, n_columns = objective_of(self.objective), columns.n_used
+        objective, open_dial = mixture_objective.constants, mixture_objective.is_open
         open_weight = self.unlabelled_weight == OPEN
         weight = 1 / n_columns if self.unlabelled_weight is None else 1.0
         many = None
@@ -379,12 +379,14 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     def _choose(
         self, task: Task, first: Setting, rounds: Sequence[Round], training: TrainingTable
     ) -> tuple[Choice, Calibration]:
-        """The setting of the best out-of-fold log score, and what calibrates its probabilities."""
+        """The setting of the best out-of-fold log score, and its calibration."""
         rows, classes, calibrate = training.rows, training.class_labels, self.calibrate
-        asked = calibrate or any(len(each.changes) > 1 for each in rounds)
-        splits = list(split_rows(self.cv, rows, training.kept, training.seed)) if asked else []
+        needs_folds = calibrate or any(len(question.changes) > 1 for question in rounds)
+        splits = (
+            list(split_rows(self.cv, rows, training.kept, training.seed)) if needs_folds else []
+        )
         choice = choose_in_turn(task, splits, first, rounds, classes, calibrate=calibrate)
-        if asked and not any(test.n_obs for _, test in splits):
+        if needs_folds and not any(test.n_obs for _, test in splits):
             warn_nothing_held_out(training.owner, self.cv)
         if choice.calibration is None or not calibrate:
             return choice, NO_CALIBRATION

@@ -61,11 +61,11 @@ from bayesrbf.table.order import distinct_rows
 
 
 Refit = Callable[[int, Observations, int], FittedMixture]
-"""Fit a candidate, by its place, to weighted rows, from starts of a seed."""
+"""Fit a candidate, by its index, to weighted rows, from starts of a seed."""
 
 
 def members(shares: Float[np.ndarray, " candidate"], size: int) -> list[tuple[int, float]]:
-    """Candidate and share of every fit of a pool of about so many; each has one fit at least.
+    """Candidate and weight of every fit in a pool of about ``size``; at least one each.
 
     >>> members(np.array([0.75, 0.0, 0.25]), 4)
     [(0, 0.25), (0, 0.25), (0, 0.25), (2, 0.25)]
@@ -82,54 +82,54 @@ def pooled(
     refit: Refit,
     seed: int,
 ) -> FittedMixture:
-    """Fits to rows of random weights, side by side behind the maps and in the units of one.
+    """Pool of fits to rows of random weights, in the units and behind the maps of ``alone``.
 
     A row that stands for v rows has a weight of Gamma(v), as in the Bayesian bootstrap.
     """
     rng = np.random.default_rng(seed)
     mapped, tasks = alone.mapped(rows), []
-    for number, (place, share) in enumerate(members(shares, size)):
+    for number, (candidate, share) in enumerate(members(shares, size)):
         weights = rng.standard_gamma(rows.weights)
         weights *= rows.weights.sum() / weights.sum()
-        tasks.append((share, place, weights, seed + number))
+        tasks.append((share, candidate, weights, seed + number))
 
     def fitted(
         task: tuple[float, int, Float[np.ndarray, " obs"], int],
     ) -> tuple[float, FittedMixture]:
-        share, place, own, seed = task
-        return share, refit(place, replace(mapped, weights=own), seed)
+        share, candidate, row_weights, seed = task
+        return share, refit(candidate, replace(mapped, weights=row_weights), seed)
 
     return side_by_side(alone, run_tasks(fitted, tasks, "Fits"))
 
 
 def side_by_side(
-    alone: FittedMixture, parts: Sequence[tuple[float, FittedMixture]]
+    alone: FittedMixture, densities: Sequence[tuple[float, FittedMixture]]
 ) -> FittedMixture:
-    """The components of several densities, in the units and behind the maps of another."""
-    points = [mixture.start.standardised(alone.units) for _, mixture in parts]
-    shapes = {mixture.specification.shape for _, mixture in parts}
+    """Mixture of several densities, in the units and behind the maps of ``alone``."""
+    points = [mixture.start.standardised(alone.units) for _, mixture in densities]
+    shapes = {mixture.specification.shape for _, mixture in densities}
     specification = replace(
         alone.specification,
-        component_class=(0,) * sum(mixture.specification.n_components for _, mixture in parts),
+        component_class=(0,) * sum(mixture.specification.n_components for _, mixture in densities),
         covariance_type="full" if len(shapes) > 1 else shapes.pop(),
     )
-    own = [
+    scaled_points = [
         replace(
             point,
             weights=share * point.weights,
-            precisions_cholesky=_own(point, mixture.specification, specification),
+            precisions_cholesky=_precision_roots(point, mixture.specification, specification),
         )
-        for (share, mixture), point in zip(parts, points, strict=True)
+        for (share, mixture), point in zip(densities, points, strict=True)
     ]
-    return replace(alone, specification=specification, parameters=joined_points(own))
+    return replace(alone, specification=specification, parameters=joined_points(scaled_points))
 
 
-def _own(
-    point: MixtureParameters, own: MixtureSpecification, joint: MixtureSpecification
+def _precision_roots(
+    point: MixtureParameters, structure: MixtureSpecification, joint: MixtureSpecification
 ) -> Float[np.ndarray, "component *feature"]:
-    """A factor of the precisions for every component, whole where the joint ones are."""
-    roots = point.precisions_cholesky[own.covariance_group]
-    if joint.independent == own.independent:
+    """Cholesky factor of every component's precision, full where the joint ones are."""
+    roots = point.precisions_cholesky[structure.covariance_group]
+    if joint.independent == structure.independent:
         return roots
     return laws_of(joint).reals.matrices.of_diagonal(roots)
 
@@ -138,15 +138,17 @@ def _own(
 
 
 N_FOLDS: Final = 3
+"""Folds of the choice among densities; a candidate is fitted once per fold."""
 N_COMPONENTS: Final = (1, 2, 3, 5, 8, 12)
 STRENGTHS: Final = (1.0, 0.3, 0.1, 0.02)
-"""Parts of the default strength of the covariance prior: where columns are nearly functions of
-each other, the default is far too strong."""
+"""Factors of the default prior sample size of the covariances: it is far too large where
+columns are nearly functions of each other."""
 FIRST: Final = 3
 """Components with which shapes and strengths are compared first."""
 MOST_SELECTION_ROWS: Final = 2000
 """Rows that the choice looks at; it costs some forty fits to them."""
 TOLERANCE, ITERATIONS, STARTS = 1e-4, 100, 2
+"""Settings of EM for the compared candidates; the chosen one has the user's."""
 
 
 @dataclass(frozen=True)
@@ -196,16 +198,16 @@ class DensityOptions:
 
 @stored
 class DensityCandidate:
-    """One density that was judged."""
+    """A density, and its log density of held-out rows."""
 
     n_components: int
     covariance_type: CovarianceType
     strength: float
-    """Part of the default strength of the covariance prior."""
+    """Factor of the default prior sample size of the covariances."""
     log_density: float = field(metadata=ANY_NUMBER)
     """Log density of a held-out row in nats, in the table's units; NaN if nothing was compared."""
     share: float = 0.0
-    """Share of the pool that its fits have; 0 without a pool."""
+    """Weight of its fits in the pool; 0 without a pool."""
 
     def specification(self, n_features: int, levels: tuple[int, ...]) -> MixtureSpecification:
         """Structure of the density."""
@@ -237,7 +239,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class FoundDensity:
-    """A density, and what was compared on the way to it."""
+    """A density, and the candidates that were compared."""
 
     rows: Observations
     """Rows of the fit, in the user's units, less the cells that were left out."""
@@ -247,55 +249,55 @@ class FoundDensity:
 
 
 def find_density(rows: Observations, columns: Columns, settings: Settings) -> FoundDensity:
-    """Choose what was left open, and fit: twice more before, where odd cells are left out.
+    """Choose the open settings, and fit; two further fits come first where odd cells are trimmed.
 
     They are judged by one component first, which explains no error, then by the density that is
     chosen without them. A pool stands beside the last fit, behind its maps.
     """
 
-    def fitted(some: Observations, one: DensityCandidate) -> tuple[FittedMixture, Fit]:
-        structure = one.specification(some.real.shape[1], columns.n_levels)
-        prior = settings.prior.weakened(one.strength, structure)
+    def fitted(fit_rows: Observations, candidate: DensityCandidate) -> tuple[FittedMixture, Fit]:
+        structure = candidate.specification(fit_rows.real.shape[1], columns.n_levels)
+        prior = settings.prior.weakened(candidate.strength, structure)
         return fit_mixture_rows(  # nothing here holds the distinct rows: they are let go in there
-            distinct_rows(some), structure, prior, settings.solver, None, settings.column_maps
+            distinct_rows(fit_rows), structure, prior, settings.solver, None, settings.column_maps
         )
 
-    kept = rows
+    trimmed_rows = rows
     if settings.trim:
         one_component = DensityCandidate(1, default_shape(rows.real.shape[1]), 1.0, np.nan)
-        kept = trimmed(rows, fitted(rows, one_component)[0], columns)
-    candidates = choose_density(kept, columns.n_levels, settings)
+        trimmed_rows = trimmed(rows, fitted(rows, one_component)[0], columns)
+    candidates = choose_density(trimmed_rows, columns.n_levels, settings)
     if settings.trim:
-        kept = trimmed(rows, fitted(kept, candidates[0])[0], columns)
-    alone, fit = fitted(kept, candidates[0])
+        trimmed_rows = trimmed(rows, fitted(trimmed_rows, candidates[0])[0], columns)
+    alone, fit = fitted(trimmed_rows, candidates[0])
     if settings.pool is None:
-        return FoundDensity(kept, alone, fit, candidates)
+        return FoundDensity(trimmed_rows, alone, fit, candidates)
 
-    def refit(place: int, some: Observations, seed: int) -> FittedMixture:
-        structure = candidates[place].specification(some.real.shape[1], columns.n_levels)
-        prior = settings.prior.weakened(candidates[place].strength, structure)
+    def refit(index: int, weighted_rows: Observations, seed: int) -> FittedMixture:
+        structure = candidates[index].specification(weighted_rows.real.shape[1], columns.n_levels)
+        prior = settings.prior.weakened(candidates[index].strength, structure)
         solver = replace(settings.solver, n_init=1, seed=seed)
-        return fit_mixture_rows(some, structure, prior, solver)[0]
+        return fit_mixture_rows(weighted_rows, structure, prior, solver)[0]
 
-    shares = np.array([one.share for one in candidates])
-    once, seed = distinct_rows(kept), settings.solver.seed
+    shares = np.array([candidate.share for candidate in candidates])
+    once, seed = distinct_rows(trimmed_rows), settings.solver.seed
     model = pooled(alone, once, shares, settings.pool, refit, seed)
-    return FoundDensity(kept, model, replace(fit, parameters=model.parameters), candidates)
+    return FoundDensity(trimmed_rows, model, replace(fit, parameters=model.parameters), candidates)
 
 
 def choose_density(
     rows: Observations, levels: tuple[int, ...], settings: Settings
 ) -> tuple[DensityCandidate, ...]:
-    """Every candidate that was judged, the best one first; weighted rows need not be distinct."""
+    """All compared candidates, the best first; weighted rows need not be distinct."""
     seed, options = settings.solver.seed, settings.options
     folds: list[Fold] = []
     if not options.are_one:
-        some = distinct_rows(rows)
-        if some.n_obs > MOST_SELECTION_ROWS:
-            chosen = np.random.default_rng(seed).permutation(some.n_obs)[:MOST_SELECTION_ROWS]
-            some = some.take(np.sort(chosen))
-        options = options.for_rows(some)
-        folds = list(split_rows(N_FOLDS, some, np.arange(some.n_obs), seed))
+        subsample = distinct_rows(rows)
+        if subsample.n_obs > MOST_SELECTION_ROWS:
+            chosen = np.random.default_rng(seed).permutation(subsample.n_obs)[:MOST_SELECTION_ROWS]
+            subsample = subsample.take(np.sort(chosen))
+        options = options.for_rows(subsample)
+        folds = list(split_rows(N_FOLDS, subsample, np.arange(subsample.n_obs), seed))
     if not folds or options.are_one:
         return (replace(options.first, log_density=np.nan, share=1.0),)
     solver = Solver(STARTS, ITERATIONS, TOLERANCE, seed)
@@ -303,9 +305,9 @@ def choose_density(
     def judge(candidates: Sequence[DensityCandidate]) -> HeldOut:
         def predict(fold: int, train: Observations, test: Observations) -> np.ndarray:
             densities = []
-            for one in candidates:
-                structure = one.specification(rows.real.shape[1], levels)
-                prior = settings.prior.weakened(one.strength, structure)
+            for candidate in candidates:
+                structure = candidate.specification(rows.real.shape[1], levels)
+                prior = settings.prior.weakened(candidate.strength, structure)
                 maps = settings.column_maps
                 mixture, _ = fit_mixture_rows(train, structure, prior, solver, None, maps)
                 densities.append(mixture.log_density(test))
@@ -322,11 +324,11 @@ def choose_density(
         shares[order] = stacking_shares(selection.row_scores[order], selection.weights)
     return tuple(
         replace(
-            selection.candidates[place],
-            log_density=float(selection.scores[place]),
-            share=float(shares[place]),
+            selection.candidates[index],
+            log_density=float(selection.scores[index]),
+            share=float(shares[index]),
         )
-        for place in order.tolist()
+        for index in order.tolist()
     )
 
 
@@ -343,10 +345,10 @@ def ascend(
         before = best
         for changes in axes:
             line = tuple(change(best) for change in changes)
-            new = [one for one in line if one not in judged]
+            new = [candidate for candidate in line if candidate not in judged]
             judged |= zip(new, judge(new).values.T, strict=True) if new else ()
             best = Selection(
-                line, np.array([judged[one] for one in line]), first_scores.weights
+                line, np.array([judged[candidate] for candidate in line]), first_scores.weights
             ).chosen
     return Selection(tuple(judged), np.array([*judged.values()]), first_scores.weights)
 
@@ -639,8 +641,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
             self._check_method(self.inference)
         reading = self._reading(labelled=False)
         training, of_blocks = read_training(reading, X, None, sample_weight)
-        given: Any = self.prior
-        declared: MixturePrior = MixturePrior() if given in ("cv", None) else given
+        prior: Any = self.prior
+        declared: MixturePrior = MixturePrior() if prior in ("cv", None) else prior
         options = DensityOptions(
             N_COMPONENTS if self.n_components == "cv" else (self.n_components,),
             COMPARED_TYPES if self.covariance_type == "cv" else (self.covariance_type,),
@@ -649,14 +651,14 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         solver = Solver(self.n_init, self.max_iter, float(self.tol), training.seed)
         settings = Settings(declared, options, solver, self.column_maps, self.trim, self.pool)
         chosen = find_density(training.rows, training.read_columns, settings)
-        training, way = replace(training, rows=chosen.rows), ""
+        training, note = replace(training, rows=chosen.rows), ""
         model, fit = chosen.model, chosen.fit
         if of_blocks is not None:
             weakened = declared.weakened(chosen.candidates[0].strength, model.specification)
-            training, model, fit, way = of_blocks.fit_all(training, model, weakened, solver)
+            training, model, fit, note = of_blocks.fit_all(training, model, weakened, solver)
         self._warn_where_singular(fit)
-        outcome, sentence = (fit.status, fit.trace), f"{fit.status.sentence} {way}".rstrip()
-        self.fitted_ = self._ended(training, model, chosen.candidates, outcome, sentence)
+        outcome, message = (fit.status, fit.trace), f"{fit.status.sentence} {note}".rstrip()
+        self.fitted_ = self._ended(training, model, chosen.candidates, outcome, message)
         return self
 
     @property

@@ -235,6 +235,6 @@ WORDS: Final[dict[str, MixtureObjective]] = {
 """Words that stand for an objective with its defaults."""
 
 
-def objective_of(asked: str | MixtureObjective) -> MixtureObjective:
+def objective_of(objective: str | MixtureObjective) -> MixtureObjective:
     """The objective that a word stands for, or the objective itself."""
-    return WORDS[asked] if isinstance(asked, str) else asked
+    return WORDS[objective] if isinstance(objective, str) else objective

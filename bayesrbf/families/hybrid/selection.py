@@ -46,12 +46,12 @@ def compared_types(n_features: int) -> tuple[CovarianceType, ...]:
 OPEN: Final = "cv"
 """The word that leaves an argument to the rows held out."""
 MOST_COMPONENTS: Final = 3
-"""Components of a class beside which one is judged."""
+"""Components per class, compared with a single one."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One candidate: a structure, an objective, and what it makes of the rows."""
+    """A candidate: objective, structure, and weights and columns of the rows."""
 
     objective: Objective
     unlabelled_weight: float
@@ -83,7 +83,7 @@ class Setting:
 
 @stored
 class MixtureCandidate:
-    """One classifying mixture that was judged."""
+    """A classifying mixture, and its held-out log score."""
 
     n_components: tuple[int, ...]
     """Components of every class."""
@@ -143,7 +143,7 @@ def open_shapes(
     last = shared[-1]
     return (
         *few,
-        *(replace(one, component_class=more_components) for one in few if one.tied == last),
+        *(replace(shape, component_class=more_components) for shape in few if shape.tied == last),
     )
 
 
@@ -165,7 +165,7 @@ def open_weights(
     elif open_dial and objective.name == "hinge":
         objectives = [replace(objective, hinge_weight=weight) for weight in HINGE_WEIGHTS]
     weights = {0.0, 1.0 / n_columns, 1.0} if unlabelled_weight is None else {unlabelled_weight}
-    return [(one, weight) for one in objectives for weight in sorted(weights)]
+    return [(objective, weight) for objective in objectives for weight in sorted(weights)]
 
 
 # The choice among classifying mixtures: fits without every fold, and questions put in turn.
@@ -242,16 +242,16 @@ class Choice:
 
     setting: Setting
     calibration: Calibration | None = None
-    """Of the chosen setting, by rows as they are; None where no row was held out."""
+    """Calibration of the chosen setting by unmasked held-out rows; None without any."""
     judged: tuple[tuple[Setting, float], ...] = ()
     """Settings in the order of trial, and their scores."""
     unlabelled: str = ""
-    """Sentence on the gain of rows without a label; empty if leaving them out was not tried."""
+    """Message on the gain by unlabelled rows; empty if leaving them out was not tried."""
     of_folds: Mapping[int, FittedMixture] = field(default_factory=dict)
     """Fits of the chosen setting without each fold."""
 
     def after(self, earlier: Choice) -> Choice:
-        """The choice, with what was judged and found before it."""
+        """The choice, with the settings and messages of an earlier one."""
         before = [setting for setting, _ in earlier.judged]
         new = [(setting, score) for setting, score in self.judged if setting not in before]
         judged = (*earlier.judged, *new)
@@ -261,8 +261,8 @@ class Choice:
     def candidates(self) -> tuple[MixtureCandidate, ...]:
         """Judged candidates: the chosen setting, then the others in the order of trial."""
         score = next((score for setting, score in self.judged if setting == self.setting), np.nan)
-        others = [pair for pair in self.judged if pair[0] != self.setting]
-        return tuple(MixtureCandidate.of(*pair) for pair in [(self.setting, score), *others])
+        other_pairs = [pair for pair in self.judged if pair[0] != self.setting]
+        return tuple(MixtureCandidate.of(*pair) for pair in [(self.setting, score), *other_pairs])
 
     def by_missing_fraction(
         self, splits: Sequence[Fold], classes: np.ndarray, masking: Masking
@@ -302,18 +302,18 @@ def choose(
 
 
 def _of_unlabelled(selection: Selection[Setting]) -> str:
-    """The chosen setting beside the best one that differs in whether unlabelled rows count."""
+    """Message on the gain by unlabelled rows: the chosen setting against its best rival."""
     chosen = selection.chosen
     counts = chosen.unlabelled_weight > 0
     rivals = [
-        place
-        for place, one in enumerate(selection.candidates)
-        if (one.unlabelled_weight > 0) != counts
-        and replace(one, unlabelled_weight=chosen.unlabelled_weight) == chosen
+        index
+        for index, setting in enumerate(selection.candidates)
+        if (setting.unlabelled_weight > 0) != counts
+        and replace(setting, unlabelled_weight=chosen.unlabelled_weight) == chosen
     ]
     if not rivals:
         return ""
-    rival = max(rivals, key=lambda place: selection.scores[place])
+    rival = max(rivals, key=lambda index: selection.scores[index])
     counted, left_out = (selection.best, rival) if counts else (rival, selection.best)
     weight = selection.candidates[counted].unlabelled_weight
     gains = selection.row_scores[counted] - selection.row_scores[left_out]
@@ -322,7 +322,7 @@ def _of_unlabelled(selection: Selection[Setting]) -> str:
 
 @dataclass(frozen=True)
 class Round:
-    """One of the questions that are put to the held-out rows in turn."""
+    """A set of candidates that held-out rows compare, one set after another."""
 
     changes: Sequence[Callable[[Setting], Setting]]
     """Changes that make candidates of the setting chosen so far; the simplest first."""
@@ -341,14 +341,16 @@ def choose_in_turn(
 ) -> Choice:
     """Choose round by round; a round with one candidate takes it unseen."""
     choice = Choice(start)
-    for each in rounds:
-        settings = [change(choice.setting) for change in each.changes]
+    for question in rounds:
+        settings = [change(choice.setting) for change in question.changes]
         if settings == [choice.setting]:
             continue
         if len(settings) == 1:
             choice = replace(choice, setting=settings[0], calibration=None)
             continue
-        better = choose(task, splits, settings, classes, calibrate=calibrate, margin=each.margin)
+        better = choose(
+            task, splits, settings, classes, calibrate=calibrate, margin=question.margin
+        )
         choice = better.after(choice)
     if calibrate and choice.calibration is None:
         choice = choose(task, splits, [choice.setting], classes, calibrate=True).after(choice)

@@ -1,1 +1,1 @@
-"""Kernel networks."""
+"""Kernel network classifier."""

@@ -270,7 +270,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return self
 
     def _settings(self, seed: int) -> KernelSettings:
-        """How to build the network."""
+        """Settings of the network and of its fit."""
         return KernelSettings(
             self.kernel,
             float(self.relevance),

@@ -77,21 +77,21 @@ ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS = 25, 2, 24
 
 @stored
 class Companions:
-    """Mixtures that say together what missing cells may hold, each as much as the others."""
+    """Mixtures whose equally weighted predictions fill in missing cells."""
 
     mixtures: tuple[FittedMixture, ...]
 
     @property
     def first(self) -> FittedMixture:
-        """The one that stands for all where one density is asked for."""
+        """The mixture that serves as the density of the model."""
         return self.mixtures[0]
 
     def cells(self, rows: Observations) -> CellMoments:
         """Rows as a kernel sees them: cells with their moments, in standard units."""
         unlabelled, seen = rows.unlabelled(), []  # companions need not know the classes
-        for one in self.mixtures:
-            standard = one.standardise(unlabelled)
-            seen.append(cell_moments(standard, one.parameters, one.specification))
+        for mixture in self.mixtures:
+            standard = mixture.standardise(unlabelled)
+            seen.append(cell_moments(standard, mixture.parameters, mixture.specification))
         return averaged(seen)
 
     def __laws__(self) -> Requirements:
@@ -187,8 +187,8 @@ class FittedKernelNetwork(FittedModel):
     basis: Basis
     theta: Float[np.ndarray, " coordinate"]  # Output weights, then intercepts.
     class_frequencies: Float[np.ndarray, " label"]
-    """Weighted shares of the classes among the labelled training rows: what is said of a row
-    without a cell, of which the kernel knows nothing."""
+    """Weighted shares of the classes among the labelled training rows: the prediction for a row
+    without a cell."""
     l2: float  # Precision of the prior of the output weights.
 
     @property
@@ -220,8 +220,8 @@ class FittedKernelNetwork(FittedModel):
     def relevance(self) -> Float[np.ndarray, " column"]:
         """Rate of every column over the largest of its kind, reals then categorical."""
         kernel = self._kernel
-        parts = (kernel.real_rates, kernel.category_rates)
-        return np.concatenate([part / part.max(initial=1e-300) for part in parts])
+        by_kind = (kernel.real_rates, kernel.category_rates)
+        return np.concatenate([rates / rates.max(initial=1e-300) for rates in by_kind])
 
     def features(self, rows: Observations) -> Float[np.ndarray, "obs basis"]:
         """The hidden layer of rows."""
@@ -270,10 +270,10 @@ class FittedKernelNetwork(FittedModel):
         assert isinstance(self.basis, EigenBasis)  # a linear network has no scale
         kernel = self.basis.kernel.with_rates(self.rates / scale)
         basis, _ = eigen_basis(kernel, self.basis.exemplars, self.n_features)
-        moved = replace(self, basis=basis)
+        scaled = replace(self, basis=basis)
         tol, max_iter = KernelSettings.tol, KernelSettings.max_iter
-        fit = fit_output(moved.log_posterior(rows), tol=tol, max_iter=max_iter)
-        return replace(moved, theta=fit.theta)
+        fit = fit_output(scaled.log_posterior(rows), tol=tol, max_iter=max_iter)
+        return replace(scaled, theta=fit.theta)
 
     def log_posterior(self, rows: Observations) -> KernelNetworkLogPosterior:
         """The log posterior of the output weights; hidden layer and companion are held."""
@@ -382,10 +382,10 @@ def hidden_layer(
             kernel, cells, rows, n_classes, criterion, settings.seed, search
         )
         rates = rates_at(learn_rates(judges, search.steps), rates)
-    chosen, place = exemplars
+    chosen, exemplar_index = exemplars
     kernel = kernel.with_rates(rates / settings.scale)
     basis, features = eigen_basis(kernel, cells.take(chosen), settings.n_basis)
-    features = features[place] if place is not None else basis.features(cells)
+    features = features[exemplar_index] if exemplar_index is not None else basis.features(cells)
     return HiddenLayer(basis, features)
 
 
@@ -422,13 +422,13 @@ def fit_kernel_rows(
 
 
 def find_exemplars(rows: Observations, n_exemplars: int, seed: int) -> Exemplars:
-    """Rows with different cells, at random where they are more than so many."""
+    """Indices of distinct rows, a random sample of ``n_exemplars`` where they are more."""
     # Rows that differ in label or weight alone are one exemplar: twice the same row would make
     # the kernel matrix singular.
     alike = replace(rows, labels=np.zeros_like(rows.labels), weights=np.ones(rows.n_obs))
-    _, place = table.distinct(alike)
-    _, chosen = np.unique(place, return_index=True)
+    _, distinct_index = table.distinct(alike)
+    _, chosen = np.unique(distinct_index, return_index=True)
     if chosen.size <= n_exemplars:
-        return chosen, place
+        return chosen, distinct_index
     drawn = np.random.default_rng(seed).choice(chosen, n_exemplars, replace=False)
     return np.sort(drawn), None

@@ -67,11 +67,11 @@ class CellMoments:
 
     @property
     def empty(self) -> Bool[np.ndarray, " row"]:
-        """Which rows have no observed cell."""
+        """Mask of the rows without an observed cell."""
         return (self.variance > 0).all(axis=1) & self.unknown.all(axis=1)
 
     def take(self, rows: np.ndarray | slice) -> CellMoments:
-        """Select rows."""
+        """Moments of the cells of some rows."""
         return CellMoments(
             self.mean[rows], self.variance[rows], self.probabilities[rows], self.unknown[rows]
         )
@@ -165,7 +165,7 @@ class ProductKernel:
         return result
 
     def _tile(self, left: CellMoments, right: CellMoments) -> np.ndarray:
-        """All columns' factors as if cells were known, then what missing cells change."""
+        """Kernel of two sets of rows: factors of known cells, corrected for missing cells."""
         log_values = self._log_known_reals(left, right)
         if self.levels:
             log_values += self._log_known_categories(left, right)
@@ -179,11 +179,11 @@ class ProductKernel:
     def _add_real_holes(
         self, log_values: np.ndarray, left: CellMoments, right: CellMoments
     ) -> None:
-        """Add what missing real cells change."""
+        """Add the log corrections for missing real cells, in place."""
         if self.name == "laplace":
-            given = (left.mean, left.variance, right.mean, right.variance, self.real_rates)
+            moments = (left.mean, left.variance, right.mean, right.variance, self.real_rates)
             # Copies: compiled code is another where an array cannot be written to.
-            add_laplace_holes(log_values, *[np.array(one.T, order="C") for one in given])
+            add_laplace_holes(log_values, *[np.array(values.T, order="C") for values in moments])
             return
         for column, rate in enumerate(self.real_rates):
             first, second = left.variance[:, column], right.variance[:, column]
@@ -217,8 +217,8 @@ class ProductKernel:
         for column, far in enumerate(np.exp(-self.category_rates)):
             missing = np.flatnonzero(right.unknown[:, column])
             if missing.size:
-                part = slice(edges[column], edges[column + 1])
-                agree = left.probabilities[:, part] @ right.probabilities[missing, part].T
+                span = slice(edges[column], edges[column + 1])
+                agree = left.probabilities[:, span] @ right.probabilities[missing, span].T
                 values[:, missing] *= far + (1 - far) * agree
 
     def __laws__(self) -> Requirements:
@@ -297,8 +297,8 @@ class EigenBasis:
     def features(self, rows: CellMoments) -> Float[np.ndarray, "row basis"]:
         """Hidden layer of rows; the feature of the largest eigenvalue comes first."""
         result = np.empty((rows.n_rows, self.n_basis))
-        for part in in_blocks(rows.n_rows, self.exemplars.n_rows):
-            result[part] = self.kernel(rows.take(part), self.exemplars) @ self.projection
+        for block in in_blocks(rows.n_rows, self.exemplars.n_rows):
+            result[block] = self.kernel(rows.take(block), self.exemplars) @ self.projection
         return result
 
     @property
@@ -325,7 +325,7 @@ class EigenBasis:
 
 
 LEAST_SPREAD = 0.03
-"""Standard deviations by which real cells are divided are at least this."""
+"""Lower bound of the standard deviations by which real cells are divided."""
 
 
 @stored
@@ -392,8 +392,8 @@ def linear_basis(
     spread[:d] = np.maximum(np.sqrt(variances), LEAST_SPREAD)
     standard = np.sqrt(shares)[:, None] * (columns - location) / spread
     _, roots, axes = np.linalg.svd(standard, full_matrices=False)
-    kept = np.flatnonzero(roots**2 > LEAST_EIGENVALUE * roots[0] ** 2)[:n_basis]
-    return LinearBasis(location, axes[kept].T / spread[:, None])
+    leading = np.flatnonzero(roots**2 > LEAST_EIGENVALUE * roots[0] ** 2)[:n_basis]
+    return LinearBasis(location, axes[leading].T / spread[:, None])
 
 
 @on_one_blas_thread
@@ -407,10 +407,10 @@ def eigen_basis(
     """
     eigenvalues, vectors = np.linalg.eigh(kernel.gram(exemplars))
     first = max(eigenvalues.size - n_basis, 0)
-    kept = np.arange(eigenvalues.size - 1, first - 1, -1)
+    leading = np.arange(eigenvalues.size - 1, first - 1, -1)
     # Divided by the root of a tiny eigenvalue, its rounding would be a feature.
-    kept = kept[eigenvalues[kept] > LEAST_EIGENVALUE * eigenvalues[-1]]
-    roots, vectors = np.sqrt(eigenvalues[kept]), vectors[:, kept]
+    leading = leading[eigenvalues[leading] > LEAST_EIGENVALUE * eigenvalues[-1]]
+    roots, vectors = np.sqrt(eigenvalues[leading]), vectors[:, leading]
     # In the order in which a file's array is read: a restored basis gives the same bits.
     projection = np.ascontiguousarray(vectors / roots)
     return EigenBasis(kernel, exemplars, projection), vectors * roots
@@ -435,11 +435,11 @@ def product_kernel(
     if name == "laplace":
         steps[d:] = CATEGORY_STEP
         reals = relative_weights @ np.abs(centred)
-        mixed = [2 * min(0.5, 1 - part.max()) for (part,) in split_levels(mean[None], levels)]
+        mixed = [2 * min(0.5, 1 - shares.max()) for (shares,) in split_levels(mean[None], levels)]
     else:
         reals = relative_weights @ centred**2
         spread = relative_weights @ (cells.probabilities - mean) ** 2
-        mixed = [part.sum() for (part,) in split_levels(spread[None], levels)]
+        mixed = [shares.sum() for (shares,) in split_levels(spread[None], levels)]
     total = np.concatenate([reals, mixed]) @ factors
     rates = steps * factors / max(total, LEAST_RATE)
     return ProductKernel(name, np.maximum(rates[:d], LEAST_RATE), rates[d:], levels)
@@ -495,10 +495,10 @@ def _category_gains(
     marginals = split_levels((rows.weights @ indicators + 0.5)[None], levels)
 
     def log_density(label: int) -> np.ndarray:
-        own = (np.where(rows.labels == label, rows.weights, 0.0) @ indicators)[None]
+        class_counts = (np.where(rows.labels == label, rows.weights, 0.0) @ indicators)[None]
         columns = [np.zeros((rows.n_obs, 0))]
         for j, (count, marginal) in enumerate(
-            zip(split_levels(own, levels), marginals, strict=True)
+            zip(split_levels(class_counts, levels), marginals, strict=True)
         ):
             smooth = (count + marginal / marginal.sum())[0]
             columns.append(np.log(smooth / smooth.sum())[rows.codes[:, j], None])
@@ -515,7 +515,7 @@ def _gains(
     log_prevalences: Float[np.ndarray, " label"],
     freedom: Float[np.ndarray, " column"],
 ) -> Float[np.ndarray, " column"]:
-    """Mean log density gained by knowing the class, less what chance gives."""
+    """Mean gain in log density by the class, less its expectation by chance."""
     true = np.zeros(known.shape)
     marginal = np.full(known.shape, -np.inf)
     for label, log_prevalence in enumerate(log_prevalences):

@@ -63,7 +63,7 @@ class KernelNetworkLogPosterior(LogPosterior):
 
     @property
     def row_weights(self) -> Float[np.ndarray, " obs"]:
-        """Weights of the rows; hidden labels say nothing under any."""
+        """Weights of the rows; a row without a label has no term under any weight."""
         return self._weights
 
     def effective_weights(self, theta: Float[np.ndarray, " coordinate"]) -> float:
@@ -93,7 +93,7 @@ class KernelNetworkLogPosterior(LogPosterior):
 
     @cached_property
     def scales(self) -> Float[np.ndarray, " coordinate"]:
-        """Posterior standard deviation of each coordinate if the features told nothing."""
+        """Posterior standard deviation of each coordinate if predictions are class shares."""
         prevalences = self._target.sum(axis=0) / self._row_weights.sum()
         variances = (prevalences * (1 - prevalences))[-self.variables[0].shape[0] :]
         squares = self._row_weights @ self._rows**2
@@ -127,8 +127,8 @@ class KernelNetworkLogPosterior(LogPosterior):
     def pointwise(self, theta: Float[np.ndarray, " coordinate"]) -> Float[np.ndarray, " obs"]:
         """Unweighted log probability of every row's label, in nats; 0 where it is hidden."""
         log_p = class_log_probabilities(self._features, theta, self.n_classes)
-        own = log_p[np.arange(self._labels.size), self._labels]
-        return np.where(self._labels >= 0, own, 0.0)
+        label_log_p = log_p[np.arange(self._labels.size), self._labels]
+        return np.where(self._labels >= 0, label_log_p, 0.0)
 
 
 def class_log_probabilities(

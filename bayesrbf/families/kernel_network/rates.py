@@ -103,7 +103,7 @@ class RateLogPosterior:
         by_factor = -rates * (self.rows.distances @ by_pair)
         by_scale = output_scale * judged.by_output_scale
         by_others = [by_factor.sum(), noise * judged.by_noise, by_scale]
-        mean, sd = np.array([(one.mean, one.sd) for one in self.priors]).T
+        mean, sd = np.array([(prior.mean, prior.sd) for prior in self.priors]).T
         z = (theta - mean) / sd
         log_prior = -0.5 * z @ z - np.log(sd).sum() - 0.5 * z.size * LOG_2PI
         return judged.value + log_prior, np.concatenate([by_factor, by_others]) - z / sd
@@ -112,7 +112,7 @@ class RateLogPosterior:
 def rates_at(
     theta: Float[np.ndarray, " coordinate"], fixed: Float[np.ndarray, " column"]
 ) -> Float[np.ndarray, " column"]:
-    """The rates at given coordinates, which are relative to fixed ones."""
+    """Rates at the coordinates: log factors of the fixed rates."""
     rates: np.ndarray = fixed * np.exp(theta[:-3] + theta[-3])
     return rates
 
@@ -146,15 +146,15 @@ def leave_one_out(
     weights, residuals, left_out = rows.weights, rows.residuals, rows.left_out
     precision, _ = inverse(kernel + np.diag(noise / weights))
     smoothed, staying = precision @ residuals, (weights - left_out) / noise
-    own = left_out / weights * np.diag(precision) + staying
-    predicted = residuals - smoothed / own[:, None]
+    left_out_precision = left_out / weights * np.diag(precision) + staying
+    predicted = residuals - smoothed / left_out_precision[:, None]
     log_p = log_softmax(temperature * predicted + np.log(rows.shares), axis=1)
     # Residuals and shares make up the indicators, whose log softmax has this derivative.
     slope = weights[:, None] * (residuals + rows.shares - np.exp(log_p))
     by_prediction = temperature * slope
-    by_own = (by_prediction * smoothed).sum(axis=1) / own**2
+    by_own = (by_prediction * smoothed).sum(axis=1) / left_out_precision**2
     by_precision = by_own * left_out / weights
-    by_smoothed = -by_prediction / own[:, None]
+    by_smoothed = -by_prediction / left_out_precision[:, None]
     by_gram = -(precision @ by_smoothed) @ smoothed.T - (precision * by_precision) @ precision
     return Judged(
         value=float(weights @ log_p[np.arange(weights.size), rows.labels]),
@@ -274,16 +274,16 @@ def expected_distances(
 ) -> Float[np.ndarray, "column pair"]:
     """Distances of all pairs of rows, reals then categorical columns, in the order of pdist."""
     i, j = np.triu_indices(cells.n_rows, 1)
-    means, variances = (np.ascontiguousarray(one.T) for one in (cells.mean, cells.variance))
+    means, variances = (np.ascontiguousarray(moments.T) for moments in (cells.mean, cells.variance))
     gap = np.abs(means.take(i, 1) - means.take(j, 1))
     if variances.any():
         variance = variances.take(i, 1) + variances.take(j, 1)
         reals = _absolute(gap, variance) if name == "laplace" else 0.5 * (gap**2 + variance)
     else:
         reals = gap if name == "laplace" else 0.5 * gap**2
-    parts = split_levels(cells.probabilities, levels)
-    agree = [one[:, i, j] for one in ((part @ part.T)[None] for part in parts)]
-    return np.concatenate([reals, *(1 - one for one in agree)])
+    by_column = split_levels(cells.probabilities, levels)
+    agree = [agreement[:, i, j] for agreement in ((p @ p.T)[None] for p in by_column)]
+    return np.concatenate([reals, *(1 - agreement for agreement in agree)])
 
 
 def _absolute(

@@ -45,7 +45,7 @@ class Normal:
 
 @dataclass(frozen=True)
 class RatePrior:
-    """Log-normal priors of the rates and of what is learned beside them."""
+    """Log-normal priors of the rates, the noise and the output scale."""
 
     factors: Normal
     """Prior of the logarithm of every column's own factor."""

@@ -22,7 +22,7 @@ from bayesrbf.families.stack.members import (
     MEMBERS,
     TREES,
     OtherMember,
-    own_members,
+    chosen_members,
     trial_of,
 )
 from bayesrbf.fit.arguments import SHARED, one_of
@@ -117,9 +117,11 @@ def kin_of_extra(extra: object) -> tuple[str, ...]:
     """Teachers of a rehearsal that are of the same kind as a classifier that a user adds."""
     from bayesrbf.answers.teachers import KIN
 
-    given: list[object] = [] if extra is None else list(extra)  # type: ignore[call-overload]
-    own = [one[-1] if isinstance(one, tuple) else one for one in given]
-    return tuple(name for name, kinds in KIN.items() if any(isinstance(c, kinds) for c in own))
+    additions: list[object] = [] if extra is None else list(extra)  # type: ignore[call-overload]
+    classifiers = [item[-1] if isinstance(item, tuple) else item for item in additions]
+    return tuple(
+        name for name, kinds in KIN.items() if any(isinstance(c, kinds) for c in classifiers)
+    )
 
 
 StackFit = FittedTable[FittedStack, None]
@@ -312,28 +314,32 @@ class StackedClassifier(Classifier):
         reading = replace(self._reading(), of_sample=True)
         training, of_blocks = read_training(reading, X, y, sample_weight, groups)
         settings = self._settings(training)
-        training, model, sentence = fit_stack(training, settings, self.cv, self.n_jobs)
-        way = "" if of_blocks is None else of_blocks.way_of_sample(training)
+        training, model, message = fit_stack(training, settings, self.cv, self.n_jobs)
+        sampling = "" if of_blocks is None else of_blocks.note_on_sample(training)
         self.fitted_ = self._ended(
             training,
             model,
             None,
             (Status.CONVERGED, Trace(np.array([model.log_density_at_point]))),
-            sentence + way,
+            message + sampling,
             calibration=model.calibration,
         )
         return self
 
     def _settings(self, training: TrainingTable) -> StackSettings:
-        """Which members are fitted, and to what."""
-        columns, rows, seed = training.read_columns, training.rows, training.seed
-        prior = self.prior or MixturePrior()
-        n_classes, levels = training.class_labels.size, columns.n_levels
-        own = own_members(self.members, rows.n_labelled)
-        extra = extra_members(self.extra, columns, training.template)
-        masking, trial = masking_of(rows, columns, n_classes, seed), trial_of(self.members)
-        shared = own, extra, levels, n_classes, prior, seed, masking
-        return StackSettings(*shared, self.missingness, trial)
+        """Settings of the fits: members, priors, and the masking of held-out rows."""
+        columns, rows, n_classes = training.read_columns, training.rows, training.class_labels.size
+        return StackSettings(
+            members=chosen_members(self.members, rows.n_labelled),
+            extra=extra_members(self.extra, columns, training.template),
+            levels=columns.n_levels,
+            n_classes=n_classes,
+            prior=self.prior or MixturePrior(),
+            seed=training.seed,
+            masking=masking_of(rows, columns, n_classes, training.seed),
+            missingness=self.missingness,
+            on_trial=trial_of(self.members),
+        )
 
     # ---- parts of the fit
 

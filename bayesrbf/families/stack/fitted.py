@@ -1,4 +1,4 @@
-"""A fitted stack, and the steps from a training table to it."""
+"""A fitted stack, and the steps from a training table to its fit."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ if TYPE_CHECKING:
     import pymc as pm
 
 
-# A fitted stack: members, the pool of what they say, and a density of the columns.
+# A fitted stack: members, the pool of their class probabilities, and a density of the columns.
 
 
 @stored
 class FittedStack(FittedModel):
-    """A fitted stack; its own posterior is that of weights and temperatures."""
+    """A fitted stack, with the posterior of the pool's weights and temperatures."""
 
     pools = True
 
@@ -79,7 +79,7 @@ class FittedStack(FittedModel):
     pool: Pool
     """Pool of rows with all cells."""
     held: HeldOut
-    """Predictions of the members for rows that they were not fitted to."""
+    """Held-out predictions of the members."""
     companion: FittedMixture
     names: tuple[str, ...]
     """Names of the members."""
@@ -88,11 +88,13 @@ class FittedStack(FittedModel):
     prior: MixturePrior
     """Declared prior of the mixtures."""
     missingness: Missingness | None = None
-    """What missing indicators tell, where new rows come as in training; None: nothing."""
+    """Evidence of missing indicators about the class, for rows that come as in training; None
+    without any."""
     message: str = ""
-    """What held-out rows gain by missing indicators; empty where few cells were missing."""
+    """Message on the held-out gain in log score by missing indicators; empty where few cells were
+    missing."""
     matrix_scaling: MatrixScaling | None = None
-    """Matrix scaling after the pool; None of two classes, or where it gains nothing."""
+    """Matrix scaling after the pool; None for two classes, or without a held-out gain."""
     column_of: Int[np.ndarray, " cell"] | None = None
     """Column of every real, then of every code; None: each is a column, as in older files."""
 
@@ -126,18 +128,18 @@ class FittedStack(FittedModel):
     def reported(
         self, log_q: Float[np.ndarray, "row label"], rows: Observations
     ) -> Float[np.ndarray, "row label"]:
-        """Class log probabilities of rows that come as in training, from those of the pool."""
+        """Class log probabilities given missing indicators, from log probabilities of the pool."""
         return log_q if self.missingness is None else self.missingness.reported(log_q, rows)
 
     def reported_held_out(
         self, log_q: Float[np.ndarray, "held label"]
     ) -> Float[np.ndarray, "held label"]:
-        """The same of the held-out rows as they are."""
+        """Class log probabilities of unmasked held-out rows given missing indicators, likewise."""
         return log_q if self.missingness is None else self.missingness.reported_held_out(log_q)
 
     @property
     def evident_columns(self) -> tuple[int, ...]:
-        """Columns whose missing indicators are evidence; none where held-out rows lose by them."""
+        """Positions of columns with evident missing indicators; empty if the exponent is 0."""
         if self.missingness is None or self.missingness.exponent == 0:
             return ()
         patterns = self.missingness.patterns
@@ -155,7 +157,7 @@ class FittedStack(FittedModel):
         values: Float[np.ndarray, "row member label"],
         missing_fraction: Float[np.ndarray, " row"],
     ) -> Float[np.ndarray, "row label"]:
-        """Class log probabilities of the fitted pool, from what members say of rows."""
+        """Class log probabilities of the fitted pool, from log probabilities of its members."""
         return self.scaled(
             self.pool_posterior.pooled(values, missing_fraction, self.fitted_point),
             missing_fraction,
@@ -164,7 +166,7 @@ class FittedStack(FittedModel):
     def scaled(
         self, log_q: Float[np.ndarray, "row label"], missing_fraction: Float[np.ndarray, " row"]
     ) -> Float[np.ndarray, "row label"]:
-        """Class log probabilities after the matrix scaling, from those of the pool before it."""
+        """Class log probabilities after the matrix scaling of pooled log probabilities."""
         if self.matrix_scaling is None:
             return log_q
         if self.held.missing_fractions is None:  # nothing is known by the missing fraction
@@ -179,7 +181,7 @@ class FittedStack(FittedModel):
         temperature: float,
         missing_fraction: Callable[[Observations], np.ndarray],
     ) -> PoolSource:
-        """What the way of a class probability starts from: the pool at its fitted point."""
+        """Source of the chain of a class probability: the pool at its fitted point."""
         return PoolSource(self, (1, 1) if draws is None else draws.theta.shape[:2])
 
     def at_prior_power(self, power: float) -> FittedStack:
@@ -200,13 +202,13 @@ class FittedStack(FittedModel):
         return replace(stack, missingness=missingness)
 
     def with_matrix_scaling(self) -> FittedStack:
-        """The stack with the matrix scaling that held-out rows and its pools give."""
+        """The stack with the matrix scaling fitted to held-out rows."""
         held, plain = self.held, replace(self, matrix_scaling=None)
         scaling = fit_matrix_scaling(plain.pooled(held.values, held.missing_fraction), held)
         return replace(plain, matrix_scaling=scaling)
 
     def error(self, n_draws: int, seed: int, rows: Observations) -> PoolErrorStage:
-        """The stage that moves draws by the error of the pool."""
+        """Stage that shifts the log probabilities of draws by the error of the pool."""
         return PoolErrorStage(cache(partial(self.pool_error, n_draws, seed, rows)))
 
     def error_coordinates(
@@ -225,11 +227,17 @@ class FittedStack(FittedModel):
         pool = self.scaled(at_point.pooled(members), missing_fraction)
         # Without copies of rows with cells masked a pool does not know that it knows nothing.
         known = (missing_fraction < 1) | (self.held.masked is None)
-        kinds = self.kinds, self.pool.weights
         log_p = report(pool)
-        return error_coordinates(
-            members, np.exp(pool), np.exp(log_p), missing_fraction, known, *kinds
-        ), log_p
+        coordinates = error_coordinates(
+            members,
+            np.exp(pool),
+            np.exp(log_p),
+            missing_fraction,
+            known,
+            groups=self.member_groups,
+            weights=self.pool.weights,
+        )
+        return coordinates, log_p
 
     def pool_error(self, n_draws: int, seed: int, rows: Observations) -> PoolError:
         """The error of the pool, given the labels of the rows held out and the training rows."""
@@ -266,7 +274,7 @@ class FittedStack(FittedModel):
 
     @cached_property
     def pool_posterior(self) -> StackLogPosterior:
-        """The log posterior: of all rows of a table, only those held out speak of the pool."""
+        """Log posterior of the pool's parameters, given the held-out rows alone."""
         return StackLogPosterior(self.held)
 
     def point(self, log_posterior: Any) -> Float[np.ndarray, " coordinate"]:
@@ -284,24 +292,24 @@ class FittedStack(FittedModel):
         return self.reported_held_out(self.pooled(self.held.values, self.held.missing_fraction))
 
     def out_of_fold(self) -> Float[np.ndarray, "obs label"]:
-        """The same by pools, matrix and indicators that are fitted to the rows of other folds."""
+        """Class log probabilities of held-out rows, by pools fitted to the rows of other folds."""
         held = self.held
         result = np.empty((self.n_scored, self.members.n_classes))
-        for part in np.unique(held.parts):
-            own = held.parts == part
-            stack = self.refitted(~own)
-            result[own] = stack.pooled(held.values[own], held.missing_fraction[own])
+        for fold in np.unique(held.pool_folds):
+            in_fold = held.pool_folds == fold
+            stack = self.refitted(~in_fold)
+            result[in_fold] = stack.pooled(held.values[in_fold], held.missing_fraction[in_fold])
             if stack.missingness is not None and self.missingness is not None:
-                missingness = stack.missingness.with_rows_of(self.missingness.take(own))
-                result[own] = missingness.reported_held_out(result[own])
+                missingness = stack.missingness.with_rows_of(self.missingness.take(in_fold))
+                result[in_fold] = missingness.reported_held_out(result[in_fold])
         return result
 
     @property
-    def kinds(self) -> Int[np.ndarray, " member"]:
-        """The kind of every member, as a number; each member of another library is its own."""
-        kinds = [recipe_of(name).kind for name in self.members.names]
-        kinds += [f"extra {name}" for name in self.names[len(kinds) :]]
-        return np.unique(kinds, return_inverse=True)[1]
+    def member_groups(self) -> Int[np.ndarray, " member"]:
+        """Group of every member, as a number; every member of another library is a group."""
+        groups = [recipe_of(name).group for name in self.members.names]
+        groups += [f"extra {name}" for name in self.names[len(groups) :]]
+        return np.unique(groups, return_inverse=True)[1]
 
     @property
     def calibration(self) -> Calibration:
@@ -310,7 +318,7 @@ class FittedStack(FittedModel):
             return Calibration(self.pool.temperature)
         pools = (self.pool, *self.emptier)
         temperatures, prior_exponents = np.array(
-            [(one.temperature, one.prior_exponent) for one in pools]
+            [(pool.temperature, pool.prior_exponent) for pool in pools]
         ).T.copy()
         return Calibration(
             self.pool.temperature, temperatures, prior_exponents, self.held.log_shares
@@ -342,16 +350,16 @@ class FittedStack(FittedModel):
 
         p = np.exp(self.out_of_fold())
         assert training.copies is not None  # a stack knows where its rows were held out
-        positions, places = training.copies
+        positions, held_positions = training.copies
         columns = pd.Index(training.class_labels, name=names.LABEL)
-        return pd.DataFrame(p[places], pd.Index(positions, name=names.OBS), columns)
+        return pd.DataFrame(p[held_positions], pd.Index(positions, name=names.OBS), columns)
 
     def relevance_table(self, columns: Columns) -> pd.DataFrame:
         """Relevance of every column in every member that learns its rates."""
         import pandas as pd
 
-        own = self.members.own
-        learned = {one.name: one.relevance for one in own if MEMBERS[one.name].rates != "fixed"}
+        learning = [member for member in self.members.own if MEMBERS[member.name].rates != "fixed"]
+        learned = {member.name: member.relevance for member in learning}
         index = pd.Index(columns.real_names + columns.categorical_names, name=names.COLUMN)
         values = np.reshape(list(learned.values()), (len(learned), len(index))).T
         return pd.DataFrame(values, index, pd.Index(list(learned), name=names.MEMBER))
@@ -429,8 +437,8 @@ class FittedStack(FittedModel):
 
     def __laws__(self) -> Requirements:
         n, n_classes = len(self.names), self.members.n_classes
-        own = self.members.names
-        yield own == self.names and len(set(own)) == n, "its members' names"
+        member_names = self.members.names
+        yield member_names == self.names and len(set(member_names)) == n, "its members' names"
         yield self.pool.weights.size == n, "a weight of every member"
         yield self.held.values.shape[1:] == (n, n_classes), "held-out rows of its members"
         yield within(self.held.labels, 0, n_classes), "held-out rows of its classes"
@@ -447,12 +455,12 @@ class FittedStack(FittedModel):
             yield held_out, "evidence about its held-out rows"
 
 
-# What the way of a class probability starts from.
+# The source of the chain of a class probability.
 
 
 @dataclass(frozen=True)
 class PoolSource:
-    """A stack, whose draws are of its error alone."""
+    """Source of a chain: a stack at its fitted point, whose only draws are of the error."""
 
     pool: FittedStack
     shape: tuple[int, int]
@@ -466,8 +474,8 @@ class PoolSource:
 class SeenByPool:
     """Rows that the members of a stack have looked at.
 
-    Rows held out are given as their indices in ``whole``: members say of them what those of other
-    folds do.
+    Rows held out are their indices in ``whole``: members predict them by the fits without their
+    fold.
     """
 
     pool: FittedStack
@@ -487,11 +495,11 @@ class SeenByPool:
 
     @cached_property
     def values(self) -> Float[np.ndarray, "obs member label"]:
-        """What the members say."""
+        """Class log probabilities by every member."""
         return self.pool.members.log_probabilities(self.rows)
 
     def error_under(self, error: PoolError) -> ErrorOfRows:
-        """The error of the pool; of rows held out, given the other labels."""
+        """Error of the pool; for held-out rows, given the labels of all other rows."""
         if self.held is None:
             report = partial(self.pool.reported, rows=self.rows)
             coordinates, _ = self.pool.error_coordinates(self.values, self.missing_fraction, report)
@@ -516,7 +524,7 @@ class SeenByPool:
         return self.pool.companion.log_density(self.rows)
 
     def state(self, draws: Int[np.ndarray, " draw"] | None) -> State:
-        """The pool at its fitted point, under every draw alike."""
+        """Log probabilities of the pool at its fitted point, the same under every draw."""
         if draws is None:
             return State(self.log_p[None])
         log_p = np.broadcast_to(self.log_p, (draws.size, *self.log_p.shape))
@@ -570,7 +578,7 @@ class StackSettings:
         rows: Observations,
         seed: int,
     ) -> SharedTraining:
-        """Rows, and what members fitted to them share."""
+        """Training rows, and the maps, layers and mixtures that members share."""
         return SharedTraining(rows, self.levels, self.n_classes, self.prior, self.seed + seed)
 
     def fit(self, training: SharedTraining) -> FittedMembers:
@@ -597,11 +605,11 @@ class StackSettings:
 
     @property
     def solver(self) -> Solver:
-        """How mixtures beside the members are fitted."""
+        """Settings of EM for the density and the indicators of missing cells."""
         return Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
 
     def hold_out(self, numbered: NumberedFold) -> Answer:
-        """Predictions of members fitted to some rows for others: as they are, with cells masked."""
+        """Predictions of a fold's held-out rows, unmasked and with cells masked, and these rows."""
         fold, train, test = numbered
         members = self.fit(self.training(train, fold + 1)).condensed
         masking, versions = self.masking, [test]
@@ -610,13 +618,13 @@ class StackSettings:
         return members.log_probabilities(joined_rows(versions)), versions
 
     def _takes_missing(self, members: FittedMembers, rows: Observations) -> bool:
-        """Whether members of other libraries answer where a cell is missing."""
+        """Whether members of other libraries predict rows with missing cells."""
         if not self.extra:
             return True
-        one = rows.take(np.arange(min(1, rows.n_obs)))
+        row = rows.take(np.arange(min(1, rows.n_obs)))
         try:
             members.log_probabilities(
-                replace(one, real=np.full_like(one.real, np.nan), codes=np.full_like(one.codes, -1))
+                replace(row, real=np.full_like(row.real, np.nan), codes=np.full_like(row.codes, -1))
             )
         except (TypeError, ValueError):
             return False
@@ -634,27 +642,30 @@ class StackSettings:
         return hold_out_folds(folds, answer, self.n_classes, n_jobs, self.masking)
 
     def _known_first(self, number: int, first: Answer, fold: NumberedFold) -> Answer:
-        """Predictions of a fold, where those of one are known."""
+        """Predictions of a fold; known ones for the fold with this number."""
         return first if fold[0] == number else self.hold_out(fold)
 
     def hold_out_in_turn(
         self, folds: Sequence[NumberedFold], n_jobs: int | None
     ) -> tuple[StackSettings, HeldOut | None, str]:
-        """Hold out all folds, the others without what the first shows to be useless, and say so."""
-        trial = [place for place, name in enumerate(self.names) if name in self.on_trial]
+        """Settings, held-out predictions of all folds, and a message on members that left.
+
+        A member on trial leaves after the first fold if its weight there is below the minimum.
+        """
+        trial = [index for index, name in enumerate(self.names) if name in self.on_trial]
         if not trial or len(folds) < 2:
             return self, self.hold_out_folds(folds, n_jobs), ""
         values, versions = self.hold_out(folds[0])
-        one = self.hold_out_folds(folds[:1], None, (values, versions))
-        assert one is not None  # a fold
-        weights = fit_pools(one)[0].weights
-        useless = [place for place in trial if weights[place] < LEAST_WEIGHT]
-        left = [self.names[place] for place in useless]
+        first_fold = self.hold_out_folds(folds[:1], None, (values, versions))
+        assert first_fold is not None  # a fold
+        weights = fit_pools(first_fold)[0].weights
+        useless = [index for index in trial if weights[index] < LEAST_WEIGHT]
+        left = [self.names[index] for index in useless]
         settings = self.without(left)
         values = np.delete(values, useless, axis=1)
         held_out = settings.hold_out_folds(folds, n_jobs, (values, versions))
-        said = f"The first fold gave {' and '.join(left)} little weight, so it is no member."
-        return settings, held_out, said if left else ""
+        message = f"The first fold gave {' and '.join(left)} little weight, so it is no member."
+        return settings, held_out, message if left else ""
 
 
 def stack_of(

@@ -48,24 +48,24 @@ formula.
 
 **The draws** of ``refine``, by the rules
 
-1. *Error.* A draw is a function of the row: the pool at its fitted point, whose log probabilities
-   are moved by a draw of :math:`\delta_c / \sqrt{2}`. Log odds of two classes are the difference of
-   two errors, so theirs has the variance of the law; of more classes it is somewhat less.
-2. *Class shares*, which are all that is known of a row without a cell, are frequencies of so many
-   rows: every draw has its own (:class:`bayesrbf.fit.stages.ClassShares`).
-3. *Far rows* are given the class shares, the more the further
+1. *Error.* A draw is a function of the row: the log probabilities of the pool at its fitted point
+   plus a draw of :math:`\delta_c / \sqrt{2}`. Log odds of two classes are the difference of two
+   errors, so their error has the variance of the law; with more classes it is somewhat less.
+2. *Class shares*, the prediction for a row without a cell, are frequencies of a finite number of
+   rows, and are drawn anew for every draw (:class:`bayesrbf.fit.stages.ClassShares`).
+3. *Out-of-distribution rows* are shrunk towards the class shares, the more the further
    (:class:`bayesrbf.fit.stages.Extrapolation`).
-4. *Prevalences.* Draws weigh as they find such a row probable where classes are as in use
-   (:class:`bayesrbf.fit.stages.Prevalence`).
-5. *Updates* move every draw by intercepts and a slope of its own
+4. *Prevalences.* The weight of a draw at a row is its probability of such a row at the prevalences
+   of use (:class:`bayesrbf.fit.stages.Prevalence`).
+5. *Updates* apply drawn intercepts and a drawn slope to every draw
    (:class:`bayesrbf.fit.updates.Updated`).
-6. *Centre.* Each class is moved in log odds to have the median :math:`l \sqrt{1 + \pi V / 8}`,
+6. *Centre.* The log odds of each class are shifted to the median :math:`l \sqrt{1 + \pi V / 8}`,
    with V the variance of the draws: a calibrated probability is the mean of the frequencies of such
    rows, which lies nearer to 1/2 than their median [1]_.
-7. *Label noise* has a rate that the labels of rows held out leave open: every draw has its own
+7. *Label noise.* Its rate is drawn from the posterior given the labels of held-out rows
    (:func:`bayesrbf.fit.label_noise.fit_label_noise`).
-8. *Ends* are quantiles of these draws, and 0 or 1 where they are nearer to it than anybody may
-   dispute (:func:`bayesrbf.fit.probabilities.outer_ends`).
+8. *Ends* are quantiles of these draws; ends nearer to 0 or 1 than the least disputed probability
+   are set to it (:func:`bayesrbf.fit.probabilities.outer_ends`).
 
 .. [1] MacKay (1992), The evidence framework applied to classification networks, Neural
    Computation 4, section 3.
@@ -95,7 +95,7 @@ Codes = Int[np.ndarray, "obs categorical"]
 VARIANCE: Final = 4.5
 """``tau^2``: prior variance of the error of the log odds."""
 LEVELS_VARIANCE: Final = 9.0
-"""``sigma^2``: the prior variance of the error that only rows of the same levels reduce."""
+"""``sigma^2``: prior variance of the error, which only rows of the same levels reduce."""
 DECAY: Final = 20.0
 """Exponential decay, per share of columns that differ, of the weight of rows of other levels."""
 MAX_COMBINATIONS: Final = 2000
@@ -113,7 +113,7 @@ MAX_INFORMANTS: Final = 300
 MIN_GAIN: Final = 1e-6
 """Residual variance times information below which no inducing point is added."""
 SMALLEST: Final = 1e-12
-"""Least probability of all other classes."""
+"""Lower bound of the probability of all other classes, which is a divisor."""
 MOST_DRAWS: Final = 1000
 """Draws of the error; further draws of a posterior repeat them."""
 
@@ -132,7 +132,7 @@ class ErrorCoordinates:
     """``g``: factor of the prior standard deviation; 0 for a row without a cell."""
 
     def take(self, rows: Sequence[int] | Int[np.ndarray, " some"]) -> ErrorCoordinates:
-        """The coordinates of some of the rows."""
+        """Coordinates of the rows with these indices."""
         return ErrorCoordinates(self.coordinates[rows], self.scale[rows])
 
     def at_prior_power(self, power: float) -> ErrorCoordinates:
@@ -156,15 +156,15 @@ class ErrorCoordinates:
         """``k(x, x)``: 0 for a row without a cell."""
         return VARIANCE * self.scale**2
 
-    def correlation(self, others: ErrorCoordinates) -> Float[np.ndarray, "row other"]:
+    def correlation(self, other: ErrorCoordinates) -> Float[np.ndarray, "row other"]:
         """``k(x, x') / tau^2`` with other rows."""
-        kernel = np.exp(-cdist(self.coordinates, others.coordinates, "sqeuclidean") / 2)
-        correlation: np.ndarray = np.outer(self.scale, others.scale) * kernel
+        kernel = np.exp(-cdist(self.coordinates, other.coordinates, "sqeuclidean") / 2)
+        correlation: np.ndarray = np.outer(self.scale, other.scale) * kernel
         return correlation
 
-    def covariance(self, others: ErrorCoordinates) -> Float[np.ndarray, "row other"]:
+    def covariance(self, other: ErrorCoordinates) -> Float[np.ndarray, "row other"]:
         """``k(x, x')`` with other rows."""
-        return VARIANCE * self.correlation(others)
+        return VARIANCE * self.correlation(other)
 
 
 @dataclass(frozen=True)
@@ -258,6 +258,7 @@ class ClassError:
         The residual is the part of the prior variance that the inducing points do not span.
         """
         features = solve_triangular(self.factor, self.inducing.covariance(rows), lower=True).T
+        # Negative by rounding alone, near an inducing point.
         residual = np.maximum(rows.variance - np.square(features).sum(axis=1), 0.0)
         return features @ self.root, np.sqrt(residual)
 
@@ -314,7 +315,7 @@ class PoolError:
     completions: tuple[Completions, ...]
     levels: TrainingLevels | None
     prior_power: float = 1.0
-    """Power of the prior density of the error: its variances are divided by it."""
+    """Power of the prior density of the error, by which the prior variances are divided."""
 
     def at_prior_power(self, power: float) -> PoolError:
         """The errors under the prior raised to a power."""
@@ -323,7 +324,7 @@ class PoolError:
         return replace(self, classes=classes, held=held, prior_power=self.prior_power * power)
 
     def at(self, rows: Sequence[ErrorCoordinates], codes: Codes) -> ErrorOfRows:
-        """The errors of new rows by their coordinates for every class and their levels."""
+        """Errors of new rows from coordinates for every class and codes of levels."""
         counts = None if self.levels is None else self.levels.effective_count(codes)
         marginalised = [
             completions.marginalised(of_class).at_prior_power(self.prior_power)
@@ -338,7 +339,7 @@ class PoolError:
     def _of(
         self, coefficients: Sequence[Float[np.ndarray, "obs _"]], rows: Sequence[ErrorCoordinates]
     ) -> ErrorOfRows:
-        """The errors of rows by their coefficients and coordinates."""
+        """Errors of rows from coefficients and coordinates for every class."""
         variance = VARIANCE if self.levels is None else max(VARIANCE, LEVELS_VARIANCE)
         scales = np.column_stack([of_class.scale for of_class in rows])
         return ErrorOfRows(tuple(coefficients), self.numbers, variance * scales**2, variance)
@@ -353,6 +354,7 @@ class PoolError:
         coefficients, n = list[Float[np.ndarray, "obs _"]](), len(versions)
         counts = None
         if self.levels is not None:
+            # The row is among the training rows of its levels: its own label is left out.
             counts = np.maximum(self.levels.effective_count(codes) - 1, 0)
         for rows, error, information in zip(
             self.held, self.classes, self.information.T, strict=True
@@ -383,9 +385,9 @@ def with_levels(
     residual: Rows,
     counts: Rows | None,
 ) -> Float[np.ndarray, "obs _"]:
-    """Coefficients of the error: of the inducing points, of the residual, and of the levels.
+    """Coefficients of the error: inducing points, then the residual, then the levels.
 
-    The last raises the variance to ``1 / (1 / (g^2 sigma^2) + n q (1 - q))`` where it is smaller.
+    The levels raise a smaller variance to ``1 / (1 / (g^2 sigma^2) + n q (1 - q))``.
     """
     shortfall = np.zeros(len(inducing))
     if counts is not None:
@@ -420,7 +422,7 @@ class ErrorOfRows:
     """The errors of all classes at some rows."""
 
     coefficients: tuple[Float[np.ndarray, "obs _"], ...]
-    """Of every class: those of the inducing points, of the residual, and of the levels."""
+    """Coefficients for every class: inducing points, then the residual, then the levels."""
     numbers: Float[np.ndarray, "draw label coefficient"]
     prior_variance: Float[np.ndarray, "obs label"]
     prior_variance_of_complete: float
@@ -434,10 +436,10 @@ class ErrorOfRows:
             names.RARE_LEVELS: -1,
         }
         if component in columns:
-            kept = [np.zeros_like(of_class) for of_class in self.coefficients]
-            for alone, of_class in zip(kept, self.coefficients, strict=True):
+            component_coefficients = [np.zeros_like(of_class) for of_class in self.coefficients]
+            for alone, of_class in zip(component_coefficients, self.coefficients, strict=True):
                 alone[:, columns[component]] = of_class[:, columns[component]]
-            return replace(self, coefficients=tuple(kept))
+            return replace(self, coefficients=tuple(component_coefficients))
         variance = self.prior_variance
         if component != names.MISSING_CELLS:
             variance = self.prior_variance_of_complete * (variance > 0)
@@ -457,7 +459,7 @@ class ErrorOfRows:
     @property
     def variance(self) -> Float[np.ndarray, "obs label"]:
         """Posterior variance of the error of every class."""
-        return np.stack([np.square(one).sum(axis=1) for one in self.coefficients], axis=1)
+        return np.stack([np.square(of_class).sum(axis=1) for of_class in self.coefficients], axis=1)
 
     def median_correction(
         self, p: Float[np.ndarray, "obs label"]
@@ -465,9 +467,9 @@ class ErrorOfRows:
         """Ratio of log odds: median of the draws over the reported probability p."""
         of_logs = self.variance / 2
         weighted = p**2 * of_logs
-        others = weighted.sum(axis=1, keepdims=True) - weighted
+        other_classes = weighted.sum(axis=1, keepdims=True) - weighted
         # Log odds of a class move with the others by their shares of what is not the class.
-        variance = of_logs + others / np.maximum(1 - p, SMALLEST) ** 2
+        variance = of_logs + other_classes / np.maximum(1 - p, SMALLEST) ** 2
         correction: np.ndarray = np.sqrt(1 + np.pi * variance / 8)
         return correction
 
@@ -514,22 +516,22 @@ def error_coordinates(
     ]
 
 
-# The stage of the way of a probability.
+# The stage in the chain of a class probability.
 
 
 @dataclass(frozen=True)
 class PoolErrorStage(Stage):
-    """Rule 1: the pool at its fitted point, moved by the error of every draw."""
+    """Rule 1: the pool at its fitted point, shifted by the error of every draw."""
 
     error: Callable[[], PoolError]
-    """Gives the error, when it is asked for."""
-    part: str = ""
-    """Part of the error that is left alone; empty: all."""
+    """Gives the error; cached, for it takes a fit."""
+    component: str = ""
+    """Name of the only component of the error; empty: all."""
 
     @property
-    def parts(self) -> dict[str, Stage]:
-        """The error before any label, and what is left of it."""
-        return {name: replace(self, part=name) for name in names.PARTS_OF_ERROR}
+    def components(self) -> dict[str, Stage]:
+        """Stages with one component of the error each, by name."""
+        return {name: replace(self, component=name) for name in names.PARTS_OF_ERROR}
 
     def at_prior_power(self, power: float) -> Stage:
         """The stage with the prior of the error raised to a power."""
@@ -541,7 +543,7 @@ class PoolErrorStage(Stage):
         @cache
         def of_rows() -> ErrorOfRows:
             error: ErrorOfRows = seen.error_under(self.error())
-            return error.only(self.part) if self.part else error
+            return error.only(self.component) if self.component else error
 
         def step(state: State, point: State, draws: Draws | None) -> State:
             if draws is None:

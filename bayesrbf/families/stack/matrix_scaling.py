@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from bayesrbf.fit.held_out import HeldOut
 
 LEAST_LOG: Final = float(np.log(1e-4))
-"""Log probabilities are held above this: one row that the pool found impossible moves no matrix."""
+"""Log probabilities are clipped below: one row that the pool found impossible sets no matrix."""
 EXPONENT: Final = 8
-"""How fast the matrix leaves as cells go missing. It is fitted to rows as they came, and with a
-quarter of the cells masked held-out rows of 16 tables lost by it with the exponents 1 and 2."""
+"""Decay of the matrix with the missing fraction. It is fitted to rows as they came; with the
+exponents 1 and 2, held-out rows of 16 tables with a quarter of the cells masked lost by it."""
 
 MIN_NEAR_COMPLETE: Final = 0.5
 """Mean of the factor over the rows of a class, at least: complete rows must show all classes."""
@@ -53,7 +53,7 @@ class MatrixScaling:
     def scaled(
         self, log_q: Float[np.ndarray, "row label"], missing_fraction: Float[np.ndarray, " row"]
     ) -> Float[np.ndarray, "row label"]:
-        """Class log probabilities of rows in nats, from those of the pool."""
+        """Class log probabilities of rows in nats, from log probabilities of the pool."""
         judged = ~np.isnan(self.offsets)
         z = np.maximum(log_softmax(log_q[:, judged], axis=1), LEAST_LOG)
         shift = z @ self.matrix[np.ix_(judged, judged)].T + self.offsets[judged]

@@ -1,4 +1,4 @@
-"""Members of a stack: recipes, their fits, and what they share."""
+"""Members of a stack: recipes, fits, and shared maps, layers and mixtures."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ from bayesrbf.mixture.maps import HalfRankMaps, fit_half_rank, fit_power
 Shape = Literal["half_rank", "power"]
 
 EM_STARTS, EM_TOL, EM_ITERATIONS = 3, 1e-3, 40
-"""One start of three components is a matter of luck: of three, the best is worth .01 to .03
-nats to such a mixture, where ten times the tolerance is worth nothing."""
+"""Starts, tolerance and steps of EM. The best of three starts is .01 to .03 nats better than one
+start of three components; a tolerance ten times smaller gains nothing."""
 NETWORK_ROWS: Final = 10_000
 """Rows that kernel networks are fitted to, at most. Adult of 32,000 rows loses nothing by half as
 many; digits of 5,800 rows do."""
@@ -82,7 +82,7 @@ million they gained nothing by more; trees do."""
 N_EXEMPLARS = 700
 """1,000 were level on 15 tables of up to 1,600 rows, and 2,000 on adult from 2,000 rows on."""
 SEARCH: Final = RateSearch(subsamples=2, steps=8)
-"""Of rates."""
+"""Settings of the search for the rates of the kernels."""
 
 
 ColumnMaps = HalfRankMaps | PowerMaps
@@ -99,7 +99,7 @@ class MixtureForm(NamedTuple):
 
 @dataclass(frozen=True)
 class SharedTraining:
-    """Training rows, and what the members fitted to them share."""
+    """Training rows, with the maps, hidden layers and mixtures that members share."""
 
     rows: Observations
     """Distinct weighted rows, in the user's units."""
@@ -114,7 +114,7 @@ class SharedTraining:
     _fewer: dict[int, SharedTraining] = field(default_factory=dict, init=False)
 
     def at_most(self, most: int) -> SharedTraining:
-        """At most so many of the rows, balanced over the classes."""
+        """A sample of at most ``most`` rows, balanced over the classes."""
         if self.rows.n_obs <= most:
             return self
         if most not in self._fewer:
@@ -124,7 +124,7 @@ class SharedTraining:
 
     @property
     def seen_by(self) -> dict[str, int]:
-        """Number of the rows that members of each kind are fitted to, where it may be some."""
+        """Number of training rows of the members, by kinds that may be fitted to a sample."""
         most = {"Kernel networks": NETWORK_ROWS, "Mixtures": MIXTURE_ROWS}
         return {kind: self.at_most(limit).rows.n_obs for kind, limit in most.items()}
 
@@ -154,7 +154,7 @@ class SharedTraining:
 
     @cached_property
     def cells(self) -> CellMoments:
-        """The rows as the kernels see them."""
+        """Moments of the cells, with missing cells filled in by the companions."""
         return self.companions.cells(self.mapped("half_rank"))
 
     @cached_property
@@ -201,6 +201,7 @@ class SharedTraining:
 BLEND_ITERATIONS, BLEND_TOL = 20, 1e-4
 NETWORK_TOL, NETWORK_ITERATIONS = 3e-3, 500
 N_BASIS = 250
+"""Maximum number of features of a kernel network."""
 
 
 @dataclass(frozen=True)
@@ -209,9 +210,9 @@ class KernelMember:
 
     kernel: Kernel
     relevance: float
-    """Shrinkage of columns that tell nothing, from 0 to 1."""
+    """Shrinkage of the rates of uninformative columns, from 0 to 1."""
     l2: float | Literal["evidence"]
-    """Precision of the output weights, or how it is found."""
+    """Precision of the output weights, or the criterion that chooses it."""
     rates: Rates = "fixed"
     scale: float = 1.0
 
@@ -219,12 +220,12 @@ class KernelMember:
     """Map of the real columns."""
 
     @property
-    def kind(self) -> str:
-        """Members of one kind err together."""
+    def group(self) -> str:
+        """Name of the member group: members of a group err together."""
         return "linear" if self.kernel == "linear" else "kernel network"
 
     def rows_of(self, training: SharedTraining) -> SharedTraining:
-        """The training rows that it is fitted to: some where they are many."""
+        """Training rows of the member: a sample above ``NETWORK_ROWS``."""
         return training.at_most(NETWORK_ROWS)
 
     def fit(self, training: SharedTraining) -> FittedKernelNetwork:
@@ -258,8 +259,8 @@ class MixtureMember:
     """A mixture has no kernel whose rates could be learned."""
 
     @property
-    def kind(self) -> str:
-        """Members of one kind err together: those of one Gaussian a class, and of several."""
+    def group(self) -> str:
+        """Name of the member group: a single Gaussian per class, or several."""
         return "Gaussian" if self.n_components == 1 else "mixture"
 
     @property
@@ -268,7 +269,7 @@ class MixtureMember:
         return "power"
 
     def rows_of(self, training: SharedTraining) -> SharedTraining:
-        """The training rows that it is fitted to: some where they are very many."""
+        """Training rows of the member: a sample above ``MIXTURE_ROWS``."""
         return training.at_most(MIXTURE_ROWS)
 
     def fit(self, training: SharedTraining) -> FittedMixture:
@@ -296,16 +297,16 @@ class TreeMember:
     grow: Callable[..., Forest | Boosting]
     """Function of labelled rows and a seed."""
 
-    kind: ClassVar = "trees"
-    """Members of one kind err together."""
+    group: ClassVar = "trees"
+    """Name of the member group: members of a group err together."""
 
     def fit(self, rows: Observations, n_classes: int, seed: int) -> Forest | Boosting:
         """Grow on the labelled rows, in the canonical order of columns and classes."""
         rows = rows.take(rows.labels >= 0)
         order = table.canonical_order(rows, n_classes)
         rows = rows.reordered(order)
-        given = TreeRows(tree_cells(rows), rows.labels, rows.weights, n_classes)
-        return self.grow(given, seed=seed).reordered(order.inverse)
+        tree_rows = TreeRows(tree_cells(rows), rows.labels, rows.weights, n_classes)
+        return self.grow(tree_rows, seed=seed).reordered(order.inverse)
 
 
 Member = KernelMember | MixtureMember
@@ -330,11 +331,10 @@ TREES: Final[Mapping[str, TreeMember]] = {
 }
 """Recipes of members without a density, by name."""
 BY_NAME_ALONE: Final = ("laplace", "normal", "mixture")
-"""Members that were part of the default before the trees and the linear one were: beside these they
-add nothing."""
+"""Members that add nothing to the trees and the linear member, and left the default for these."""
 SMOOTH: Final = tuple(name for name in MEMBERS if name not in BY_NAME_ALONE)
 DEFAULT: Final = (*SMOOTH, "forest", "extra_trees")
-"""Extra trees are beside the forest: in place of it they were worse on three of eleven tables."""
+"""Extra trees join the forest: in its place they were worse on three of eleven tables."""
 OF_MANY_ROWS: Final = ("boosting",)
 """Members of the default where rows are many. On adult boosting overtakes the
 others between 500 and 2,000 rows; on 29 tables of at most 700 it adds nothing."""
@@ -352,7 +352,7 @@ def recipe_of(name: str) -> Member | TreeMember:
     return MEMBERS[name] if name in MEMBERS else TREES[name]
 
 
-def own_members(members: object, n_labelled: float) -> tuple[str, ...]:
+def chosen_members(members: object, n_labelled: float) -> tuple[str, ...]:
     """Names of the members that ``StackedClassifier(members=...)`` asks for, trees last.
 
     ``n_labelled`` is the number of labelled units.
@@ -375,7 +375,7 @@ def own_members(members: object, n_labelled: float) -> tuple[str, ...]:
 
 
 def trial_of(members: object) -> tuple[str, ...]:
-    """Members that leave if they turn out to be useless: of a set, and not those that are named."""
+    """Members of a set that leave after the first fold if their weight is small; none if named."""
     return OF_MANY_ROWS if isinstance(members, str) else ()
 
 
@@ -402,7 +402,7 @@ class FittedMember:
         return replace(self, model=self.model.condensed)
 
     def rounded(self, columns: ColumnMaps) -> FittedMember:
-        """The member with the digits of single precision in what is large, behind rounded maps."""
+        """The member with large arrays rounded to single precision, behind rounded maps."""
         return replace(self, columns=columns, model=self.model.rounded)
 
     @property
@@ -420,8 +420,9 @@ def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[Fitte
     """Fit members by name to rows that they share."""
     recipes = [(name, MEMBERS[name]) for name in members]
     return tuple(
-        FittedMember(name, own.maps(recipe.shape), recipe.fit(own))
-        for name, recipe, own in ((name, one, one.rows_of(training)) for name, one in recipes)
+        FittedMember(name, shared.maps(recipe.shape), recipe.fit(shared))
+        for name, recipe in recipes
+        for shared in [recipe.rows_of(training)]
     )
 
 
@@ -449,11 +450,11 @@ def fit_trees(
 
 @runtime_checkable
 class OtherMember(Protocol):
-    """A member that another library made, and any that is given the rows as they are."""
+    """A member of another library, which is given the unmapped rows."""
 
     @property
     def name(self) -> str:
-        """Its name in the stack."""
+        """Name of the member in the stack."""
 
     def fit(self, rows: Observations) -> Self:
         """A member that is fitted to rows."""
@@ -464,7 +465,7 @@ class OtherMember(Protocol):
 
 @stored
 class FittedMembers:
-    """All members, fitted."""
+    """Fitted members of a stack: kernel networks and mixtures, other libraries' models, trees."""
 
     own: tuple[FittedMember, ...]
     extra: tuple[OtherMember, ...]
@@ -477,9 +478,9 @@ class FittedMembers:
         yield len(shapes) == 1, "members of the same columns"
         n_features, levels, n_classes = shapes.pop()
         yield n_classes == self.n_classes, "members of its classes"
-        trees, columns = [one.model.trees for one in self.trees], n_features + len(levels)
-        yield all(within(one.feature, -1, columns) for one in trees), "splits of its columns"
-        yield all(one.leaves.shape[1] == n_classes for one in trees), "leaves of its classes"
+        trees, columns = [member.model.trees for member in self.trees], n_features + len(levels)
+        yield all(within(tree.feature, -1, columns) for tree in trees), "splits of its columns"
+        yield all(tree.leaves.shape[1] == n_classes for tree in trees), "leaves of its classes"
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
@@ -488,9 +489,9 @@ class FittedMembers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the members that are not of other libraries."""
-        smooth = tuple(one.name for one in self.own)
-        return smooth + tuple(one.name for one in self.trees)
+        """Names of the members, without members of other libraries."""
+        smooth = tuple(member.name for member in self.own)
+        return smooth + tuple(member.name for member in self.trees)
 
     @property
     def condensed(self) -> FittedMembers:
@@ -499,11 +500,11 @@ class FittedMembers:
 
     @property
     def rounded(self) -> FittedMembers:
-        """Members with the digits of single precision in what is large; maps stay shared."""
+        """Members with large arrays rounded to single precision; maps stay shared."""
         shared = {id(member.columns): member.columns for member in self.own}
         maps = {key: columns.rounded for key, columns in shared.items()}
-        own = tuple(member.rounded(maps[id(member.columns)]) for member in self.own)
-        return replace(self, own=own)
+        members = tuple(member.rounded(maps[id(member.columns)]) for member in self.own)
+        return replace(self, own=members)
 
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
         """Class log probabilities of every member at its fitted point, in nats, -60 at least."""
@@ -512,13 +513,13 @@ class FittedMembers:
         seen: dict[tuple[int, int], CellMoments] = {}  # alike by kernels that share companions
         joints = []
         for member in self.own:
-            model, some = member.model, mapped[id(member.columns)]
+            model, mapped_rows = member.model, mapped[id(member.columns)]
             if isinstance(model, FittedMixture):
-                joints.append(model.class_log_joint(some))
+                joints.append(model.class_log_joint(mapped_rows))
                 continue
             key = id(member.columns), id(model.companions)
             if key not in seen:
-                seen[key] = model.companions.cells(some)
+                seen[key] = model.companions.cells(mapped_rows)
             joints.append(model.of_cells(seen[key], 1.0)(model.theta))
         joints += [member.class_log_joint(rows) for member in self.trees]
         joints += [member.class_log_joint(rows, self.n_classes) for member in self.extra]

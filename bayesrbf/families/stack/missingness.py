@@ -1,4 +1,4 @@
-r"""What the pattern of missing cells of a row tells of its class, where rows come as in training.
+r"""Evidence of a row's missing indicators about its class, where rows come as in training.
 
 A row has the missing indicators m: which of its cells are missing, and which were measured. With q
 the pool, whose calibration by the missing fraction ignores why cells are missing,
@@ -45,13 +45,13 @@ choices with one group of tables left out."""
 COMPONENTS: Final = 3
 """Most components of a class: columns that are missing together are one piece of evidence."""
 MIN_CELLS: Final = 5
-"""Missing cells, and measured ones, that a column has at least if its indicator is evidence."""
+"""Minimum number of missing cells, and of measured ones, of an evident column."""
 LEAST_GAIN: Final = -0.5
 """Gain of held-out rows, in standard errors, above which the indicators are evidence. Useless
 evidence has an exponent near 0 and costs little; of 150 rows useful evidence often fails to gain
 a standard error."""
 NAMED: Final = 3
-"""Columns, at most, of which a message says how often they are missing."""
+"""Maximum number of columns in the message on missing fractions."""
 
 
 # Patterns of missing cells: their density, and their evidence about the class.
@@ -69,7 +69,7 @@ class MissingPatterns:
     frequencies: Float[np.ndarray, " column"]
     """Share of the training rows in which each is missing."""
     evident: Int[np.ndarray, " evident"]
-    """Positions among these columns of those whose indicators are evidence."""
+    """Indices into these columns: columns whose indicators are evidence."""
     mixture: FittedMixture
     """Mixture of the indicators that are evidence."""
 
@@ -98,11 +98,11 @@ class MissingPatterns:
         none is unfamiliar.
         """
         n_missing, n_measured = (indicators == 1).sum(axis=1), (indicators == 0).sum(axis=1)
-        others = np.delete(np.arange(self.columns.size), self.evident)
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.stack([1 - self.frequencies, self.frequencies]))[:, others]
-        some = indicators[:, others]
-        of_others = np.where(some == 1, logs[1], np.where(some == 0, logs[0], 0.0)).sum(axis=1)
+        without_evidence = np.delete(np.arange(self.columns.size), self.evident)
+        with np.errstate(divide="ignore"):  # a column never, or always, missing in training
+            logs = np.log(np.stack([1 - self.frequencies, self.frequencies]))[:, without_evidence]
+        rest = indicators[:, without_evidence]
+        of_others = np.where(rest == 1, logs[1], np.where(rest == 0, logs[0], 0.0)).sum(axis=1)
         as_trained = of_others + self.mixture.log_density(_coded(indicators[:, self.evident]))
         log_odds = np.log(1 / OTHER_REASONS - 1) + as_trained
         log_odds -= betaln(n_missing + 1, n_measured + 1)
@@ -125,7 +125,9 @@ def _coded(indicators: Int[np.ndarray, "obs column"]) -> Observations:
 def evident_columns(
     rows: Observations, columns: Columns
 ) -> tuple[Int[np.ndarray, " column"], Int[np.ndarray, " evident"]]:
-    """Columns that had a cell in training, and which of them have enough missing and measured ones.
+    """Positions of the columns that had a cell in training, and indices of the evident ones.
+
+    An evident column has at least ``MIN_CELLS`` missing cells, and as many measured ones.
 
     >>> from bayesrbf.table import encode, learn_columns
     >>> X = [[number, None if number % 2 else "a"] for number in range(12)]
@@ -133,10 +135,10 @@ def evident_columns(
     >>> evident_columns(encode(X, columns), columns)
     (array([0, 1]), array([1]))
     """
-    some = np.array(columns.with_indicators, dtype=np.intp)
-    observed = table.observed_cells(rows, columns)[:, some]
+    positions = np.array(columns.with_indicators, dtype=np.intp)
+    observed = table.observed_cells(rows, columns)[:, positions]
     enough = np.minimum(observed.sum(axis=0), (~observed).sum(axis=0)) >= MIN_CELLS
-    return some, np.flatnonzero(enough)
+    return positions, np.flatnonzero(enough)
 
 
 def fit_patterns(
@@ -148,8 +150,8 @@ def fit_patterns(
     solver: Solver,
 ) -> MissingPatterns:
     """Fit the mixture of the indicators of some columns."""
-    some, _ = evident_columns(rows, columns)
-    missing = ~table.observed_cells(rows, columns)[:, some]
+    positions, _ = evident_columns(rows, columns)
+    missing = ~table.observed_cells(rows, columns)[:, positions]
     codes = missing[:, evident].astype(np.intp)
     alone = Observations(np.zeros((rows.n_obs, 0)), codes, rows.labels, rows.weights)
     alone = table.distinct(alone)[0]
@@ -164,9 +166,9 @@ def fit_patterns(
         else n_reals + columns.code_of[position]
         if position in columns.code_of
         else columns.features[position].start
-        for position in some.tolist()
+        for position in positions.tolist()
     ]
-    return MissingPatterns(some, np.array(first, dtype=np.intp), frequencies, evident, mixture)
+    return MissingPatterns(positions, np.array(first, dtype=np.intp), frequencies, evident, mixture)
 
 
 # What held-out rows make of this evidence.
@@ -186,7 +188,7 @@ class Missingness:
     evidence: Float[np.ndarray, "held label"]
     """Log evidence about held-out rows, by patterns of the other folds."""
     familiarity: Float[np.ndarray, " held"]
-    """Familiarity of their patterns."""
+    """Familiarity of the patterns of held-out rows."""
 
     def given_patterns(
         self, log_q: Float[np.ndarray, "obs label"], evidence: Float[np.ndarray, "obs label"]
@@ -203,7 +205,7 @@ class Missingness:
     def reported(
         self, log_q: Float[np.ndarray, "obs label"], rows: Observations
     ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities of rows, from those of the pool."""
+        """Reported class log probabilities of rows, from log probabilities of the pool."""
         indicators = self.patterns.indicators(rows)
         familiarity = self.patterns.familiarity(indicators)
         return self._mixed(log_q, self.patterns.log_evidence(indicators), familiarity)
@@ -211,7 +213,7 @@ class Missingness:
     def reported_held_out(
         self, log_q: Float[np.ndarray, "held label"]
     ) -> Float[np.ndarray, "held label"]:
-        """Class log probabilities of the held-out rows, from those of the pool."""
+        """Reported class log probabilities of held-out rows, from log probabilities of the pool."""
         return self._mixed(log_q, self.evidence, self.familiarity)
 
     def _mixed(
@@ -220,13 +222,13 @@ class Missingness:
         evidence: Float[np.ndarray, "obs label"],
         familiarity: Float[np.ndarray, " obs"],
     ) -> Float[np.ndarray, "obs label"]:
-        """Mixture of the probabilities given the patterns and of those of the pool."""
-        with np.errstate(divide="ignore"):
+        """Log of ``f p(c | x_o, m) + (1 - f) q(c | x_o)``, with the familiarity f."""
+        with np.errstate(divide="ignore"):  # a familiarity of 0 or 1 leaves one term
             log_f, rest = np.log(familiarity)[:, None], np.log1p(-familiarity)[:, None]
         return np.logaddexp(log_f + self.given_patterns(log_q, evidence), rest + log_q)
 
     def take(self, rows: Bool[np.ndarray, " held"]) -> Missingness:
-        """Some of the held-out rows."""
+        """The fit with the evidence and familiarity of some held-out rows."""
         return replace(self, evidence=self.evidence[rows], familiarity=self.familiarity[rows])
 
     def with_rows_of(self, other: Missingness) -> Missingness:
@@ -242,7 +244,7 @@ class Missingness:
         the last at least 0. Without evidence t is 1 and s is 0.
         """
         judged, codes = np.unique(held.labels, return_inverse=True)
-        own = one_hot(codes[:, None], (judged.size,))
+        target = one_hot(codes[:, None], (judged.size,))
         weights = held.weights * (self.familiarity > 0)
         log_q, evidence = log_q[:, judged], self.evidence[:, judged]
         precision = POOL_PRIOR.sd**-2
@@ -250,8 +252,8 @@ class Missingness:
         def falling(point: np.ndarray) -> tuple[float, np.ndarray]:
             t = np.exp(point[0])
             log_p = log_softmax(t * log_q + point[1:-1] + point[-1] * evidence, axis=-1)
-            off = weights[:, None] * (own - np.exp(log_p))
-            value = weights @ (own * log_p).sum(axis=1) - precision / 2 * (point @ point)
+            off = weights[:, None] * (target - np.exp(log_p))
+            value = weights @ (target * log_p).sum(axis=1) - precision / 2 * (point @ point)
             slopes = [t * (off * log_q).sum()], off.sum(axis=0), [(off * evidence).sum()]
             return -float(value), precision * point - np.concatenate(slopes)
 
@@ -268,8 +270,8 @@ class Missingness:
         n_classes = self.patterns.mixture.n_classes
         yield 0 < self.temperature <= 1 and within(self.exponent, 0, MOST_LOG), "exponents"
         judged = self.offsets[~np.isnan(self.offsets)]
-        some = self.offsets.size == n_classes and judged.size > 0
-        yield some and within(abs(judged), 0, MOST_LOG), "a finite offset of every class"
+        has_offsets = self.offsets.size == n_classes and judged.size > 0
+        yield has_offsets and within(abs(judged), 0, MOST_LOG), "a finite offset of every class"
         yield within(self.familiarity, 0, 1), "familiarities"
         same = self.evidence.shape == (self.familiarity.size, n_classes)
         yield same and within(abs(self.evidence), 0, MOST_LOG), "evidence about held-out rows"
@@ -278,30 +280,33 @@ class Missingness:
 def fit_missingness(
     unfitted: Missingness, held: HeldOut, log_q: Float[np.ndarray, "held label"], *, always: bool
 ) -> tuple[Missingness, float, float]:
-    """Fit to held-out rows; what they gain by the evidence a row, in nats, and its standard error.
+    """The fit to held-out rows, the mean gain in log score by the evidence, and its standard error.
 
-    The gain is out of fold. Where it is less than ``LEAST_GAIN``, and not ``always`` asked for, the
-    exponent of the evidence is 0.
+    The gain is out of fold, in nats per row. Where it is less than ``LEAST_GAIN`` standard errors,
+    the exponent of the evidence is 0 unless ``always``.
     """
-    gains, parts = np.zeros(held.labels.size), held.parts
-    for part in np.unique(parts):
-        own = parts == part
+    gains, folds = np.zeros(held.labels.size), held.pool_folds
+    for fold in np.unique(folds):
+        test = folds == fold
         scores = []
         for with_evidence in (True, False):
-            fit = unfitted.take(~own).fitted(held.take(~own), log_q[~own], with_evidence)
-            log_p = fit.given_patterns(log_q[own], unfitted.evidence[own])
-            scores.append(log_scores(log_p, held.labels[own]))
-        gains[own] = scores[0] - scores[1]
+            fit = unfitted.take(~test).fitted(held.take(~test), log_q[~test], with_evidence)
+            log_p = fit.given_patterns(log_q[test], unfitted.evidence[test])
+            scores.append(log_scores(log_p, held.labels[test]))
+        gains[test] = scores[0] - scores[1]
     gain, error = mean_and_error(gains, held.weights)
-    kept = always or gain > LEAST_GAIN * error
-    return unfitted.fitted(held, log_q, kept), gain, error
+    informative = always or gain > LEAST_GAIN * error
+    return unfitted.fitted(held, log_q, informative), gain, error
 
 
 def message_on_columns(rows: Observations, columns: Columns, classes: Sequence[object]) -> str:
-    """Of a few columns that differ most, how often they are missing in the classes far apart."""
+    """Message on the columns whose missing fraction differs most between classes.
+
+    It names for each the classes with the largest and the smallest fraction.
+    """
     rows = rows.take(rows.labels >= 0)
-    some, evident = evident_columns(rows, columns)
-    positions = some[evident]
+    positions, evident = evident_columns(rows, columns)
+    positions = positions[evident]
     missing = ~table.observed_cells(rows, columns)[:, positions]
     of_class = rows.weights[:, None] * one_hot(rows.labels[:, None], (len(classes),))
     counts = of_class.sum(axis=0)

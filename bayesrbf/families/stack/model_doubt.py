@@ -20,7 +20,7 @@ from bayesrbf.families.estimator import AnyFit
 from bayesrbf.families.stack.fitted import FittedStack, SeenByPool, StackSettings
 from bayesrbf.families.stack.fitting import fit_stack
 from bayesrbf.families.stack.intervals import PoolError
-from bayesrbf.families.stack.members import own_members, trial_of
+from bayesrbf.families.stack.members import chosen_members, trial_of
 from bayesrbf.fit.chain import Draws, Seen, Stage, State, Step
 from bayesrbf.fit.held_out import masking_of
 from bayesrbf.fit.label_noise import LabelNoise
@@ -60,37 +60,37 @@ class ModelDoubt:
         return self.pool.label_noise()
 
     def error(self, n_draws: int, seed: int, rows: Observations) -> ModelUncertainty:
-        """The stage that moves draws by the error of the pool, and towards it."""
+        """Stage that shifts draws by the error of the pool, and along the distance to the pool."""
         towards = np.random.default_rng([seed, 4]).standard_normal(n_draws)
         error = cache(partial(self.pool.pool_error, n_draws, seed, rows))
         return ModelUncertainty(self.pool, error, towards)
 
-    def held_out(self, log_p: Float[np.ndarray, "obs label"], n_draws: int) -> GivenSource:
+    def held_out(self, log_p: Float[np.ndarray, "obs label"], n_draws: int) -> HeldOutSource:
         """A source of rows held out, which were given ``log_p``.
 
         ``whole`` has the index of a row among those that the pool held out, and its own.
         """
-        return GivenSource(self.pool, log_p, (1, n_draws))
+        return HeldOutSource(self.pool, log_p, (1, n_draws))
 
 
 @dataclass(frozen=True)
-class GivenSource:
-    """Rows held out of a classifier, with what it gave them."""
+class HeldOutSource:
+    """Held-out rows of a classifier, with their class log probabilities."""
 
     pool: FittedStack
     log_p: Float[np.ndarray, "obs label"]
     shape: tuple[int, int]
 
-    def on(self, rows: Observations) -> SeenAsGiven:
+    def on(self, rows: Observations) -> SeenHeldOut:
         """Look at some rows."""
-        return SeenAsGiven(self, rows)
+        return SeenHeldOut(self, rows)
 
 
 @dataclass(frozen=True)
-class SeenAsGiven:
-    """Rows held out."""
+class SeenHeldOut:
+    """Held-out rows of a classifier, looked at once for the point and all draws."""
 
-    source: GivenSource
+    source: HeldOutSource
     rows: Observations
 
     @property
@@ -100,7 +100,7 @@ class SeenAsGiven:
         return self.source.pool.held.missing_fraction[self.rows.whole[:, 0]]
 
     def state(self, draws: Draws | None) -> State:
-        """What the classifier gave, under every draw alike."""
+        """Log probabilities of the classifier, the same under every draw."""
         assert self.rows.whole is not None
         log_p = self.source.log_p[self.rows.whole[:, 1]]
         shape = 1 if draws is None else draws.size, *log_p.shape
@@ -119,14 +119,14 @@ class ModelUncertainty(Stage):
     """Gives the error, when it is asked for."""
     towards: Float[np.ndarray, " draw"]
     """Factor of the distance from the pool in every draw."""
-    part: str = ""
-    """Part of the doubt that is left alone; empty: all."""
+    component: str = ""
+    """Name of the only component of the uncertainty; empty: all."""
 
     @property
-    def parts(self) -> dict[str, Stage]:
-        """The error before any label, what is left of it, and the distance from the pool."""
+    def components(self) -> dict[str, Stage]:
+        """Stages with one component of the error, or the distance from the pool, by name."""
         named = *names.PARTS_OF_ERROR, names.OTHER_KINDS
-        return {name: replace(self, part=name) for name in named}
+        return {name: replace(self, component=name) for name in named}
 
     def on(self, seen: Seen) -> Step:
         """Prepare some rows."""
@@ -140,31 +140,31 @@ class ModelUncertainty(Stage):
             labels_near = error.labels_near(np.exp(log_p))
             disputed = np.maximum(log_p, LEAST_DISPUTED_LOG)
             apart = np.maximum(by_pool.log_p, LEAST_DISPUTED_LOG) - disputed
-            error = error.only(self.part) if self.part in names.PARTS_OF_ERROR else error
+            error = error.only(self.component) if self.component in names.PARTS_OF_ERROR else error
             # Draws around the pool do not change the median.
-            correction = error.median_correction(np.exp(log_p)) * disputed_share(log_p)
-            moves = np.zeros((draws.size, *log_p.shape))
-            if self.part != names.OTHER_KINDS:
-                moves += error.draws(draws)
-            if self.part in ("", names.OTHER_KINDS):
-                moves += self.towards[draws, None, None] * apart
-            moved = log_softmax(disputed + moves, axis=-1)
+            correction = error.median_correction(np.exp(log_p)) * clipped_ratio(log_p)
+            log_odds_shift = np.zeros((draws.size, *log_p.shape))
+            if self.component != names.OTHER_KINDS:
+                log_odds_shift += error.draws(draws)
+            if self.component in ("", names.OTHER_KINDS):
+                log_odds_shift += self.towards[draws, None, None] * apart
+            shifted = log_softmax(disputed + log_odds_shift, axis=-1)
             return replace(
-                state, log_p=moved, median_correction=correction, labels_near=labels_near
+                state, log_p=shifted, median_correction=correction, labels_near=labels_near
             )
 
         return step
 
 
-def disputed_share(log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "obs label"]:
-    """Ratio of what may be disputed to what is said, in log odds: 1 but at the very sure.
+def clipped_ratio(log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "obs label"]:
+    """Ratio of the log odds after clipping at the disputed probability to the reported ones.
 
-    What is surer than anybody may dispute is moved from where disputes end.
+    It is 1 unless the reported probability lies nearer to 0 or 1 than the clip.
     """
     disputed = log_odds(np.exp(log_p), LEAST_DISPUTED_PROBABILITY)
-    said = log_odds(np.exp(log_p), LEAST_DOUBT)
-    outside = np.abs(said) > np.abs(disputed)
-    return np.divide(disputed, said, out=np.ones_like(log_p), where=outside)
+    reported = log_odds(np.exp(log_p), LEAST_DOUBT)
+    outside = np.abs(reported) > np.abs(disputed)
+    return np.divide(disputed, reported, out=np.ones_like(log_p), where=outside)
 
 
 # A stack, fitted to the rows of a classifier.
@@ -185,7 +185,7 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
     training = fit.table
     rows, n_classes = training.rows, training.class_labels.size
     seed = training.seed
-    members = own_members("default", rows.n_labelled)
+    members = chosen_members("default", rows.n_labelled)
     masking = masking_of(rows, training.read_columns, n_classes, seed)
     levels = training.read_columns.n_levels
     settings = StackSettings(

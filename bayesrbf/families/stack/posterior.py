@@ -46,18 +46,19 @@ if TYPE_CHECKING:
 
 
 LEAST_LOG: Final = -60.0
-"""Held-out log probabilities are held above this: one overflow must not set a temperature."""
+"""Held-out log probabilities are clipped below: one overflow must not set a temperature."""
 EM_STEPS: Final = 300
+"""Fixed, without a tolerance: a step is two products with a vector."""
 
 
 def bounded_log_probabilities(
     log_joint: Float[np.ndarray, "*rows label"],
 ) -> Float[np.ndarray, "*rows label"]:
-    """Normalise over classes and hold above -60 nats."""
+    """Log probabilities, normalised over the classes and clipped below at -60 nats."""
     return np.maximum(log_softmax(log_joint, axis=-1), LEAST_LOG)
 
 
-# The formula: members at their temperatures, their linear pool, and what is made of it.
+# The formula: members at their temperatures, their linear pool, and its recalibration.
 
 
 def tempered_members(
@@ -65,14 +66,14 @@ def tempered_members(
     temperatures: Float[np.ndarray, "*all_rows member"],
     offsets: Float[np.ndarray, " label"] | None = None,
 ) -> Float[np.ndarray, "... member label"]:
-    """Probabilities ``p_nj`` of all members, at one temperature each or at those of every row.
+    """Probabilities ``p_nj`` of all members, at temperatures of every member or every row.
 
     A class never held out, for which ``offsets`` have a number, is not tempered.
     """
     least = POOL_PRIOR.least  # no member rules a class out, and no weight follows one row alone
     logits = temperatures[..., None] * log_probabilities
-    kept = None if offsets is None else 0.0 * offsets
-    p = softmax(keeping(logits, log_probabilities, kept), axis=-1)
+    untempered = None if offsets is None else 0.0 * offsets
+    p = softmax(keeping(logits, log_probabilities, untempered), axis=-1)
     return (1 - p.shape[-1] * least) * p + least
 
 
@@ -80,7 +81,7 @@ def log_pool(
     weights: Float[np.ndarray, "*all_rows member"],
     members: Float[np.ndarray, "*rows member label"],
 ) -> Float[np.ndarray, "*rows label"]:
-    """Log of the linear pool of tempered members in nats; weights of all rows, or of each."""
+    """Log of the linear pool of tempered members in nats; weights are shared, or given by row."""
     return np.log(np.einsum("...j,...jc->...c", weights, members))
 
 
@@ -131,7 +132,7 @@ class Pool:
     member_temperatures: Float[np.ndarray, " member"]
     """Temperatures before the pool."""
     temperature: float
-    """Temperature after it."""
+    """Temperature after the pool."""
     prior_exponent: float = 0.0
     """Exponent of the class shares."""
 
@@ -146,7 +147,7 @@ class Pool:
         return replace(self, temperature=factor * self.temperature, prior_exponent=prior_exponent)
 
     def losses(self, held_out: HeldOut) -> Float[np.ndarray, " obs"]:
-        """Log loss of rows held out, as they are and without the class shares, in nats."""
+        """Log loss of unmasked held-out rows by the pool without the class shares, in nats."""
         members = tempered_members(held_out.values, self.member_temperatures)
         log_p = tempered(log_pool(self.weights, members), self.temperature)
         return log_loss(np.exp(log_p), held_out.labels)
@@ -166,7 +167,7 @@ def pool_weights(
     .. math:: w_j \leftarrow \frac{\sum_n v_n r_{nj} + 1}{\sum_n v_n + J}, \quad
         r_{nj} = \frac{w_j p_{nj}}{\sum_i w_i p_{ni}}
 
-    ``probabilities`` are those of the true class of held-out rows.
+    ``probabilities`` are the members' probabilities of the true class of held-out rows.
 
     >>> good_and_bad = np.tile([0.9, 0.1], (100, 1))
     >>> pool_weights(good_and_bad, np.ones(100)).round(3)
@@ -296,15 +297,15 @@ class StackLogPosterior(LogPosterior):
         )
 
     def pack(self, pools: Sequence[Pool]) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of the pools at all knots, or of the one for all rows."""
+        """Coordinates of the pools at all knots, or of the single pool for all rows."""
         knots = slice(None) if self._by_fraction else 0
         values = {
-            names.WEIGHTS: np.array([one.weights for one in pools])[knots],
-            names.MEMBER_LOG_TEMPERATURES: np.log([one.member_temperatures for one in pools])[
+            names.WEIGHTS: np.array([pool.weights for pool in pools])[knots],
+            names.MEMBER_LOG_TEMPERATURES: np.log([pool.member_temperatures for pool in pools])[
                 knots
             ],
-            names.LOG_TEMPERATURE: np.log([one.temperature for one in pools])[knots],
-            names.PRIOR_EXPONENT: np.array([one.prior_exponent for one in pools])[knots],
+            names.LOG_TEMPERATURE: np.log([pool.temperature for pool in pools])[knots],
+            names.PRIOR_EXPONENT: np.array([pool.prior_exponent for pool in pools])[knots],
         }
         return coordinates.to_unconstrained(self.variables, values)
 
@@ -321,7 +322,7 @@ class StackLogPosterior(LogPosterior):
         missing_fraction: Float[np.ndarray, " row"],
         theta: Float[np.ndarray, "*draws coordinate"],
     ) -> PoolOfRows:
-        """Pool of the held-out rows: none of them may have another class."""
+        """Pool of rows whose class was held out: without offsets for other classes."""
         values = self.constrained(theta)
         weights, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
         log_t, basis = values[names.LOG_TEMPERATURE], self._basis(missing_fraction)
@@ -367,25 +368,25 @@ class StackLogPosterior(LogPosterior):
         pool, logs = values[names.WEIGHTS], values[names.MEMBER_LOG_TEMPERATURES]
         log_t = values[names.LOG_TEMPERATURE]
         counts = np.atleast_2d(pool) * by_weight + POOL_PRIOR.pseudo_rows
-        parts = [
+        blocks = [
             coordinates.simplex_gradient(counts, np.atleast_2d(pool)),
             by_member - logs / POOL_PRIOR.sd**2,
             by_log_t - log_t / POOL_PRIOR.sd**2,
         ]
         value = self._value(values, log_q)
         if self._by_fraction:
-            exponents, some = values[names.PRIOR_EXPONENT], missing_fraction < 1
-            parts.append(
-                basis.T @ (some * (outer @ self._log_shares)) - exponents / POOL_PRIOR.sd**2
+            exponents, has_cell = values[names.PRIOR_EXPONENT], missing_fraction < 1
+            blocks.append(
+                basis.T @ (has_cell * (outer @ self._log_shares)) - exponents / POOL_PRIOR.sd**2
             )
-        gradient = np.concatenate([part.reshape(-1) for part in parts])
+        gradient = np.concatenate([block.reshape(-1) for block in blocks])
         if jacobian:
             extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
             return value + extra, gradient + extra_gradient
         return value, gradient
 
     def _value(self, values: dict[str, np.ndarray], log_q: Float[np.ndarray, "row label"]) -> float:
-        """Log posterior density without Jacobian, given what the stack says of all rows."""
+        """Log posterior density without Jacobian, from the stack's log probabilities of rows."""
         log_t, logs = values[names.LOG_TEMPERATURE], values[names.MEMBER_LOG_TEMPERATURES]
         value = float((self._target * log_q).sum())
         value += _log_prior(values[names.WEIGHTS], logs, log_t)
@@ -425,14 +426,18 @@ class StackLogPosterior(LogPosterior):
     def copies_log_likelihoods(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs"] | None:
-        """What copies with more cells masked add, and that no row has a class never held out."""
+        """Log likelihood less the weighted log scores of the unmasked rows, in nats.
+
+        It has the terms of the masked copies, and of the condition that a row has a class that was
+        held out. None where neither exists.
+        """
         if not self._by_fraction and self._offsets is None:
             return None
         result = -self.row_weights * self.log_likelihoods(thetas)
-        for one, theta in zip(result, thetas, strict=True):
+        for row_terms, theta in zip(result, thetas, strict=True):
             of_rows = self._of_rows(self._missing_fractions.ravel(), theta)
             log_q = of_rows.pooled(of_rows.members(self._values))
-            one += (
+            row_terms += (
                 (self._target * log_q)
                 .sum(axis=1)
                 .reshape(self._missing_fractions.shape)

@@ -27,7 +27,7 @@ from bayesrbf.base.records import (
 from bayesrbf.base.rows import Observations, Order
 from bayesrbf.families.stack.compiled import add_leaves
 
-# Trees of thresholds, and the classes of rows of which any cells are missing.
+# Trees of thresholds, and the classes of rows with any missing cells.
 #
 # A split sends a row left where its cell is at most the threshold. Where the cell is missing the
 # row goes both ways, by the shares s of the training rows that went there [1]_,
@@ -69,17 +69,17 @@ class Trees:
         return totals
 
     def reordered(self, order: Order) -> Trees:
-        """The same trees for columns and classes in another order."""
+        """The trees with columns and classes in another order."""
         new = np.argsort(np.append(order.features, order.features.size + order.categories))
         feature = np.where(self.feature < 0, -1, new[self.feature]).astype(np.int32)
         return replace(self, feature=feature, leaves=self.leaves[:, order.classes])
 
     def __laws__(self) -> Requirements:
-        n, here = self.feature.size, np.arange(self.feature.size)
+        n, index = self.feature.size, np.arange(self.feature.size)
         split, end = self.feature >= 0, self.feature < 0
         yield n > 0 and bool(end[-1]) and within(self.feature, -1), "nodes, the last of them a leaf"
         yield within(self.onward[end], 0, len(self.leaves)), "a row of values of every leaf"
-        yield bool((self.onward[split] > here[split]).all()), "children behind their parents"
+        yield bool((self.onward[split] > index[split]).all()), "children behind their parents"
         yield within(self.onward[split], 0, n), "children of every split"
         yield within(self.left_share, 0, 1 + TOLERANCE), "shares from 0 to 1"
         begin = self.roots.size > 0 and within(self.roots, 0, n) and ascending(self.roots)
@@ -88,7 +88,7 @@ class Trees:
 
 @stored
 class Forest:
-    """Trees whose leaves have class probabilities; a forest says their mean."""
+    """Trees whose leaves have class probabilities; a forest predicts their mean."""
 
     trees: Trees
 
@@ -101,7 +101,7 @@ class Forest:
         return logs
 
     def reordered(self, order: Order) -> Forest:
-        """The same forest for columns and classes in another order."""
+        """The forest with columns and classes in another order."""
         return replace(self, trees=self.trees.reordered(order))
 
     def __laws__(self) -> Requirements:
@@ -123,13 +123,13 @@ class Boosting:
         return log_softmax(self.base + self.trees.sums(cells), axis=1)
 
     def reordered(self, order: Order) -> Boosting:
-        """The same trees for columns and classes in another order."""
+        """The trees with columns and classes in another order."""
         return Boosting(self.trees.reordered(order), self.base[order.classes])
 
     def __laws__(self) -> Requirements:
         leaves, base = self.trees.leaves, self.base
         yield base.size == leaves.shape[1], "a class for every column of its leaves"
-        yield all(within(abs(one), 0, MOST_LOG) for one in (leaves, base)), "log odds"
+        yield all(within(abs(values), 0, MOST_LOG) for values in (leaves, base)), "log odds"
 
 
 def tree_cells(rows: Observations) -> Float[np.ndarray, "obs column"]:
@@ -141,7 +141,7 @@ def tree_cells(rows: Observations) -> Float[np.ndarray, "obs column"]:
 def ranked(
     cells: Float[np.ndarray, "obs column"],
 ) -> tuple[Float32[np.ndarray, "obs column"], list[Float[np.ndarray, " _"]]]:
-    """Rank of every cell among the different ones of its column, and these in rising order.
+    """Rank of every cell among the distinct values of its column, and these values, ascending.
 
     >>> ranked(np.array([[7.0], [1e300], [np.nan], [7.0]]))
     (array([[ 0.],
@@ -152,15 +152,15 @@ def ranked(
     values = [np.unique(column[~np.isnan(column)]) for column in cells.T]
     ranks = np.full(cells.shape, np.nan, np.float32)
     for column, different in enumerate(values):
-        here = ~np.isnan(cells[:, column])
-        ranks[here, column] = np.searchsorted(different, cells[here, column])
+        observed = ~np.isnan(cells[:, column])
+        ranks[observed, column] = np.searchsorted(different, cells[observed, column])
     return ranks, values
 
 
 def grouped(
     ranks: Float32[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
 ) -> tuple[Float32[np.ndarray, " obs"], Float[np.ndarray, " group"]]:
-    """At most 255 groups of neighbouring ranks, and the last rank of each.
+    """Group of every rank, at most 255 groups of neighbouring ranks, and the last rank of each.
 
     Of more ranks groups have about the same weight. Left to itself, boosting would find them in
     Python, one by one.
@@ -189,9 +189,9 @@ decimals often lie in the very middle of two others, where rounding would decide
 def unranked(
     thresholds: Float[np.ndarray, " split"], values: Float[np.ndarray, " value"]
 ) -> Float[np.ndarray, " split"]:
-    """Thresholds between ranks as thresholds between values, which part them alike.
+    """Thresholds between values that split the cells as thresholds between their ranks do.
 
-    An infinite one parts known cells from missing ones: all numbers are below.
+    An infinite threshold separates known cells from missing ones: all numbers are below.
 
     >>> unranked(np.array([0.0, 0.5, 1.5]), np.array([2.0, 4.0, 16.0]))
     array([2.  , 2.98, 9.88])
@@ -200,8 +200,8 @@ def unranked(
     thresholds = np.minimum(thresholds, values.size - 1)
     below = np.floor(thresholds).astype(np.intp)
     above = np.minimum(below + 1, values.size - 1)
-    part = OFF_MIDDLE * (thresholds - below)
-    between = (1 - part) * values[below] + part * values[above]
+    fraction = OFF_MIDDLE * (thresholds - below)
+    between = (1 - fraction) * values[below] + fraction * values[above]
     # A mean of neighbouring numbers is one of them, and must not be the upper one.
     lower, upper = values[below], np.nextafter(values[above], -np.inf)
     return np.where(above > below, np.clip(between, lower, np.maximum(lower, upper)), lower)
@@ -237,10 +237,9 @@ class TreeRows:
 
     @cached_property
     def used(self) -> Float[np.ndarray, " obs"]:
-        """Weights to two digits, so that the same trees grow where one is moved slightly.
+        """Weights rounded to two digits, so that a slight change of one grows the same trees.
 
-        Small ones are scaled up to a sum of as many as there are rows, and large ones down to
-        ``MOST_COPIES`` in all.
+        A sum below the number of rows is scaled up to it, a sum above ``MOST_COPIES`` down to that.
         """
         n, total = self.labels.size, self.weights.sum()
         scale = min(max(1.0, n / total), max(n, MOST_COPIES) / total)
@@ -251,15 +250,15 @@ class TreeRows:
         self,
         model: Any,
         ranks: Float32[np.ndarray, "copy column"],
-        places: Int[np.ndarray, " copy"],
+        row_index: Int[np.ndarray, " copy"],
         weights: Float[np.ndarray, " copy"],
     ) -> None:
-        """Fit a model to ranks or groups of them of the cells of some rows."""
+        """Fit a model of scikit-learn to ranks, or groups of ranks, of the rows ``row_index``."""
         ranks[:, np.isnan(ranks).all(axis=0)] = 0.0  # no split uses such a column
-        # Equal weights are none: what asks for them takes longer.
-        given = None if (weights == 1).all() else weights
+        # Equal weights are left out: scikit-learn is slower with weights.
+        sample_weight = None if (weights == 1).all() else weights
         with parallel_config("threading"):  # trees are not worth sending to processes
-            model.fit(ranks, self.labels[places], sample_weight=given)
+            model.fit(ranks, self.labels[row_index], sample_weight=sample_weight)
 
 
 def grow_forest(rows: TreeRows, *, n_trees: int, seed: int, extra: bool = False) -> Forest:
@@ -294,7 +293,7 @@ def grow_forest(rows: TreeRows, *, n_trees: int, seed: int, extra: bool = False)
             tree.weighted_n_node_samples,
             _in_columns(tree.value[:, 0], model.classes_, rows.n_classes),
         )
-        for tree in (one.tree_ for one in model.estimators_)
+        for tree in (estimator.tree_ for estimator in model.estimators_)
     ]
     trees = _joined(nodes, values)
     # In single precision shares sum to one but for rounding.
@@ -308,7 +307,7 @@ def grow_boosting(rows: TreeRows, *, n_steps: int, seed: int) -> Boosting:
 
     # Boosting counts rows, not their weights, where it bounds leaves.
     copies = np.maximum(np.round(rows.used), 1).astype(np.intp)
-    places = np.repeat(np.arange(copies.size), copies)
+    row_index = np.repeat(np.arange(copies.size), copies)
     leaves = np.clip(np.sqrt(copies.sum()) / ROOT_OF_A_LEAF, FEWEST_LEAVES, MOST_LEAVES)
     model = HistGradientBoostingClassifier(
         max_iter=n_steps, max_leaf_nodes=int(leaves), random_state=seed, **BOOSTING
@@ -317,20 +316,20 @@ def grow_boosting(rows: TreeRows, *, n_steps: int, seed: int) -> Boosting:
     groups = [grouped(column, rows.used) for column in ranks.T]
     codes = np.stack([of_column for of_column, _ in groups], axis=1)
     with threadpool_limits(1, user_api="openmp"):  # threads that wait spin beside other work
-        rows.fit(model, codes[places], places, (rows.used / copies)[places])
+        rows.fit(model, codes[row_index], row_index, (rows.used / copies)[row_index])
     # Of two classes the second alone has trees.
     classes = model.classes_ if model.classes_.size > 2 else model.classes_[1:]
     nodes = [
         _Nodes(
-            np.where(one["is_leaf"], -1, one["feature_idx"]).astype(np.intp),
-            one["num_threshold"],
-            one["right"].astype(np.intp),
-            one["count"].astype(float),
-            _in_columns(one["value"][:, None], classes[[place]], rows.n_classes),
+            np.where(tree_nodes["is_leaf"], -1, tree_nodes["feature_idx"]).astype(np.intp),
+            tree_nodes["num_threshold"],
+            tree_nodes["right"].astype(np.intp),
+            tree_nodes["count"].astype(float),
+            _in_columns(tree_nodes["value"][:, None], classes[[index]], rows.n_classes),
         )
         # scikit-learn has no public name for the nodes; a test compares what they say.
         for step in model._predictors
-        for place, one in enumerate(tree.nodes for tree in step)
+        for index, tree_nodes in enumerate(tree.nodes for tree in step)
     ]
     base = np.full(rows.n_classes, ABSENT)
     base[model.classes_] = 0.0
@@ -371,13 +370,13 @@ def _joined(
     rank = np.concatenate([tree.rank for tree in nodes])
     threshold = np.zeros(feature.size)
     for column, different in enumerate(values):
-        here = feature == column
-        own = rank[here]
+        in_column = feature == column
+        ranks = rank[in_column]
         if edges is not None:
-            # One that parts known cells from missing ones is infinite.
-            last = edges[column][np.minimum(own, edges[column].size - 1).astype(np.intp)]
-            own = np.where(own < np.inf, last + 0.5, np.inf)
-        threshold[here] = unranked(own, different)
+            # A threshold that separates known cells from missing ones is infinite.
+            last = edges[column][np.minimum(ranks, edges[column].size - 1).astype(np.intp)]
+            ranks = np.where(ranks < np.inf, last + 0.5, np.inf)
+        threshold[in_column] = unranked(ranks, different)
     onward = np.concatenate([tree.right + root for tree, root in zip(nodes, roots, strict=False)])
     onward[~split] = np.arange((~split).sum())
     weights = np.concatenate([tree.rows for tree in nodes])

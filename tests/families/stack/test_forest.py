@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import bayesrbf
 from bayesrbf import StackedClassifier
-from bayesrbf.families.stack.members import DEFAULT, ROWS_FOR_BOOSTING, SMOOTH, own_members
+from bayesrbf.families.stack.members import DEFAULT, ROWS_FOR_BOOSTING, SMOOTH, chosen_members
 
 MEMBERS = ("normal", "forest")
 
@@ -47,9 +47,9 @@ def test_a_rule_gives_it_the_weight(fitted) -> None:
 
 @pytest.mark.slow
 def test_boosting_joins_where_rows_are_many() -> None:
-    few, many = (own_members("default", n) for n in (ROWS_FOR_BOOSTING - 1, ROWS_FOR_BOOSTING))
+    few, many = (chosen_members("default", n) for n in (ROWS_FOR_BOOSTING - 1, ROWS_FOR_BOOSTING))
     assert many == (*few, "boosting")
-    assert own_members("smooth", ROWS_FOR_BOOSTING) == SMOOTH
+    assert chosen_members("smooth", ROWS_FOR_BOOSTING) == SMOOTH
     X, y = table(60)
     heavy = np.full(60, ROWS_FOR_BOOSTING / 60)
     settings = {"cv": 2, "random_state": 0}
@@ -103,4 +103,4 @@ def test_a_file_says_the_same_without_scikit_learns_forests(fitted, tmp_path) ->
 
 
 def test_it_is_a_kind_of_its_own(fitted) -> None:
-    assert np.unique(fitted.model_.kinds).size == 2
+    assert np.unique(fitted.model_.member_groups).size == 2

@@ -96,11 +96,16 @@ def test_the_covariance_is_that_of_the_formula(refined: StackedClassifier) -> No
     at_point = model.pool_posterior.of_rows(hidden, model.fitted_point)
     members = logit(np.clip(at_point.members(values)[..., c], 1e-4, 1 - 1e-4))
     pool = logit(np.clip(np.exp(model.pooled(values, hidden))[:, c], 1e-4, 1 - 1e-4))
-    kinds = np.stack([members[:, model.kinds == k].mean(axis=1) for k in set(model.kinds)], axis=1)
+    kinds = np.stack(
+        [members[:, model.member_groups == k].mean(axis=1) for k in set(model.member_groups)],
+        axis=1,
+    )
     i, j = 3, 11
     apart = (pool[i] - pool[j]) ** 2 / intervals.LENGTH**2
     deviations = kinds - pool[:, None]
-    weights = np.array([model.pool.weights[model.kinds == k].sum() for k in set(model.kinds)])
+    weights = np.array(
+        [model.pool.weights[model.member_groups == k].sum() for k in set(model.member_groups)]
+    )
     apart += weights @ np.square(deviations[i] - deviations[j]) / intervals.GROUP_LENGTH**2
     apart += (hidden[i] - hidden[j]) ** 2 / intervals.MISSING_LENGTH**2
     covariance = found.covariance(found)

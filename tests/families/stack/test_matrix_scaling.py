@@ -166,12 +166,12 @@ def test_cells_that_are_missing_by_class_move_no_probability_of_complete_rows(
 
 
 def test_rows_of_one_subject_are_no_more_evidence_than_one_row() -> None:
-    log_q, _, labels = labelled(80, CONFUSION)
+    log_q, _, labels = labelled(200, 2 * CONFUSION)
     one = fit_matrix_scaling(log_q, held(log_q, labels))
     assert one is not None
     ten = replace(
         held(np.repeat(log_q, 10, axis=0), np.repeat(labels, 10)),
-        units=Units.of(np.repeat(np.arange(80), 10)),
+        units=Units.of(np.repeat(np.arange(200), 10)),
     )
     several = fit_matrix_scaling(np.repeat(log_q, 10, axis=0), ten)
     assert several is not None

@@ -34,7 +34,7 @@ def shrink(patch: pytest.MonkeyPatch) -> None:
     """Few rows are very many."""
     patch.setattr(shared_training, "NETWORK_ROWS", 150)
     patch.setattr(shared_training, "MIXTURE_ROWS", 200)
-    patch.setattr(fitting, "ENOUGH", 100)
+    patch.setattr(fitting, "MAX_HELD_OUT", 100)
     patch.setattr(trees, "ROWS_OF_A_TREE", 100)
 
 
@@ -87,13 +87,13 @@ def test_what_is_held_out_once_is_judged_by_others(model: StackedClassifier) -> 
     """Changing the label of a held-out row moves the pool that judges the other half alone."""
     stack, held = model.fitted_.model, model.fitted_.model.held
     assert np.unique(held.folds).size == 1
-    assert np.unique(held.parts).tolist() == [0, 1]
+    assert np.unique(held.pool_folds).tolist() == [0, 1]
     before = stack.out_of_fold()
     turned = held.labels.copy()
     turned[0] = (turned[0] + 1) % 3
     after = replace(stack, held=replace(held, labels=turned)).out_of_fold()
-    np.testing.assert_array_equal(after[held.parts == 0], before[held.parts == 0])
-    assert (after[held.parts == 1] != before[held.parts == 1]).any()
+    np.testing.assert_array_equal(after[held.pool_folds == 0], before[held.pool_folds == 0])
+    assert (after[held.pool_folds == 1] != before[held.pool_folds == 1]).any()
 
 
 @pytest.mark.slow
