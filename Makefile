@@ -2,7 +2,7 @@
 SHELL := /usr/bin/env bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: help demo check test test-all test-torch versions supply wheel lint hooks docs bench env clean
+.PHONY: help demo check test test-all test-torch versions supply wheel lint hooks docs pictures bench env clean
 
 ifneq ($(wildcard ../shared/data/.),)
 export BAYESRBF_DATA ?= $(abspath ../shared/data)
@@ -22,6 +22,7 @@ help:
 	@echo "make lint    style, types, import directions, docstrings"
 	@echo "make hooks   the checks of lint before every commit"
 	@echo "make docs    the documentation: docs/_build/html/index.html"
+	@echo "make pictures  the pictures of the README, of the demo's report and page: docs/*.png"
 	@echo "make bench   the figures of docs/measured/, in less than two hours"
 	@echo "make env     the environment of test and lint: .venv/"
 
@@ -85,6 +86,9 @@ hooks: .venv/.with-hooks
 
 docs: .venv/.with-docs
 	$(bin)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+pictures: demo .venv/.with-test
+	$(bin)/python -m tests.pictures report
 
 # The tables of papers take hours: they are run by their name.
 bench: .venv/.with-test

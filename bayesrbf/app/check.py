@@ -568,7 +568,7 @@ class DriftCheck:
         return asdict(self) | {"advice": self.advice}
 
     def __str__(self) -> str:
-        return "\n".join([plural(self.rows, "row"), *lines_of_remarks(self.remarks)])
+        return "\n".join([plural(self.rows, "row"), *lines_of_remarks(self.remarks, self.advice)])
 
 
 def check(estimator: Estimator | str | PathLike[str], X: object) -> DriftCheck:

@@ -68,6 +68,11 @@ OF_CELLS: Final = (*OF_COLUMNS, *OF_DENSITY)
 AS_GIVEN: Final = ("not new", *OF_COLUMNS)
 """Topics about the rows as they were given: such a finding voids what other remarks say."""
 USE: Final = "Use the model as it is, as far as these rows can tell."
+CARE: Final = (
+    "Use the model with care, or label more rows: these do not show both that it is better than "
+    "answers without a model and that its probabilities come true."
+)
+"""In place of ``USE`` where labelled rows have no finding, and their verdict is no plain yes."""
 LISTED_COLUMNS: Final = 8
 
 
@@ -82,7 +87,7 @@ class Remark:
     columns: tuple[str, ...] = ()
 
 
-def lines_of_remarks(remarks: Sequence[Remark]) -> list[str]:
+def lines_of_remarks(remarks: Sequence[Remark], advised: str) -> list[str]:
     """Remarks as lines of text: the findings first, then the others, then the advice."""
     width = max((len(remark.topic) for remark in remarks), default=0)
     lines = []
@@ -92,7 +97,7 @@ def lines_of_remarks(remarks: Sequence[Remark]) -> list[str]:
             lines += [title, *(f"  {remark.topic:<{width}}  {remark.sentence}" for remark in some)]
     if not any(remark.is_finding for remark in remarks):
         lines = ["Nothing was found.", *lines]
-    return [*lines, advice(remarks)]
+    return [*lines, advised]
 
 
 def advice(remarks: Sequence[Remark]) -> str:

@@ -18,7 +18,7 @@ from bayesrbf.answers.comparisons import GivenScore, Parts
 from bayesrbf.answers.performance import EventPerformance, as_wide, group_numbers
 from bayesrbf.answers.scores import Interval, change, mean, proportion
 from bayesrbf.app.check import as_classes, column_remarks, loaded, named_cells
-from bayesrbf.app.remarks import OF_CELLS, OF_DENSITY, Remark, advice, lines_of_remarks
+from bayesrbf.app.remarks import CARE, OF_CELLS, OF_DENSITY, Remark, advice, lines_of_remarks
 from bayesrbf.app.report import performance
 from bayesrbf.app.report.costs import costs_of, problems_of_focus
 from bayesrbf.app.report.held_out import HeldOutRows
@@ -35,7 +35,7 @@ from bayesrbf.app.report.judgement import (
 )
 from bayesrbf.app.report.options import Focus
 from bayesrbf.app.report.performance import Event, is_open, of_separation
-from bayesrbf.app.report.trust import evidence, read_calibration, worth
+from bayesrbf.app.report.trust import evidence, read_calibration, trusted, worth
 from bayesrbf.app.words import (
     aligned,
     clipped,
@@ -330,8 +330,13 @@ class Validation:
 
     @property
     def advice(self) -> str:
-        """What to do about the findings: mend the rows, recalibrate, refit; else use the model."""
-        return advice(self.remarks)
+        """What to do about the findings: mend the rows, recalibrate, refit; else use the model.
+
+        The model is to be used as it is where the verdict says yes, and nowhere else.
+        """
+        of = self.judgement
+        held = self.findings or trusted(of.judged, of.scores[0], of.performance)
+        return advice(self.remarks) if held else CARE
 
     @property
     def findings(self) -> tuple[Remark, ...]:
@@ -346,7 +351,8 @@ class Validation:
     def with_findings_of(self, drift: DriftCheck) -> Validation:
         """The validation with findings about cells and rows that only a density makes."""
         found = [remark for remark in drift.findings if remark.topic in OF_DENSITY]
-        return replace(self, remarks=(*self.remarks, *found))
+        of = replace(self.judgement, warned=self.judgement.warned or bool(found))
+        return replace(self, remarks=(*self.remarks, *found), judgement=of)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values, as JSON has them: what is no number is None."""
@@ -368,7 +374,7 @@ class Validation:
             "  Intervals of these shares are for all classes at once, and count the chance in "
             "training, too.",
             *(f"  {name:<{width}}  {text}" for name, text in named),
-            *lines_of_remarks(self.remarks),
+            *lines_of_remarks(self.remarks, self.advice),
         ]
         return "\n".join(said)
 
@@ -591,6 +597,12 @@ def validation_of(
     frequencies = class_frequencies(
         p, labels, shares, round(float(trained.sum())), classes, units, level
     )
+    noticed = (
+        *remarks,
+        of_ranking(found),
+        *of_trust(found),
+        of_class_frequencies(p, labels, frequencies, level),
+    )
     return Validation(
         target=job.target,
         rows=labels.size,
@@ -604,13 +616,8 @@ def validation_of(
         before={} if earlier is None else earlier.against_rest,
         parts=found.parts,
         score=found.score,
-        judgement=found,
-        remarks=(
-            *remarks,
-            of_ranking(found),
-            *of_trust(found),
-            of_class_frequencies(p, labels, frequencies, level),
-        ),
+        judgement=replace(found, warned=any(one.is_finding for one in noticed)),
+        remarks=noticed,
     )
 
 

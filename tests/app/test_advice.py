@@ -94,7 +94,7 @@ def test_every_topic_has_an_action() -> None:
 
 
 def test_what_is_as_in_training_may_be_used(model: HybridMixtureClassifier) -> None:
-    X, y = split(patients(200, 1))
+    X, y = split(patients(400, 1))
     for result in (bayesrbf.validate(model, X, y), bayesrbf.check(model, X)):
         assert (result.findings, result.advice) == ((), USE)
         assert str(result).endswith(USE)

@@ -17,6 +17,8 @@ from markupsafe import Markup, escape
 import bayesrbf
 from bayesrbf import HybridMixtureClassifier, Validation, recalibrate
 from bayesrbf.answers import performance
+from bayesrbf.app.check import DriftCheck
+from bayesrbf.app.remarks import USE, Remark
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.judgement import pictures, sentences
 from bayesrbf.app.report.options import Focus
@@ -363,6 +365,24 @@ def test_advice_is_to_use_to_recalibrate_or_to_refit(
     y, said = outcomes(p, 2), moved(p)
     trained = np.array([1 - p.mean(), p.mean()])
     assert judged(trained, np.column_stack([1 - said, said]), y).advice.startswith(word)
+
+
+@pytest.mark.parametrize("rows", [12, 60, 800])
+@pytest.mark.parametrize("share", [0.04, 0.4])
+@pytest.mark.parametrize("fault", [0.0, 0.2, 0.9])
+def test_advice_and_verdict_never_contradict(rows: int, share: float, fault: float) -> None:
+    """To use the model as it is stands beside a yes, and beside nothing else."""
+    for seed in range(3):
+        p = np.random.default_rng(seed).beta(6 * share, 6 * (1 - share), rows)
+        y = outcomes(p, seed + 10)
+        y[:2] = 0, 1
+        said = np.clip(p + fault * (0.5 - p), 1e-3, 1 - 1e-3)
+        told = judged(np.array([1 - share, share]), np.column_stack([1 - said, said]), y)
+        verdict = told.to_dict()["verdict"]
+        assert (told.advice == USE) == verdict.startswith("Yes"), (told.advice, verdict)
+        if told.advice == USE:
+            odd = DriftCheck(rows, (Remark("cells", "One cell stands out."),))
+            assert sentences(told.with_findings_of(odd).judgement)["verdict"].startswith("With")
 
 
 def test_a_worse_ranking_than_in_training_is_to_be_refitted() -> None:

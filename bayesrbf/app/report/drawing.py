@@ -93,23 +93,38 @@ def framed(
 
     ``ends`` are texts for both ends of a column of texts, such as dates.
     """
-    name = clipped(name, 40)
     if not levels:
-        return axes.frame(name, "probability", x_ticks=x_ticks, x_ends=ends)
-    return axes.frame(name, "probability", x_ticks=0) + level_names(axes, levels)
+        return axes.frame(clipped(name, 40), "probability", x_ticks=x_ticks, x_ends=ends)
+    return axes.frame("", "probability", x_ticks=0) + level_names(axes, name, levels)
 
 
 LETTER: Final = 7.0
 """Width of a letter of the names of levels."""
+NAMED: Final = 52.0
+"""Height of the names of levels and of their column."""
 
 
-def level_names(axes: PlotArea, levels: Sequence[str]) -> Markup:
-    """Names of levels, which lie at whole numbers, below a plotting area."""
-    letters = max(3, int((axes.box[2] - axes.box[0]) / LETTER / max(len(levels), 1)))
-    return Markup("").join(
-        element("text", clipped(level, letters), class_="tick", x=axes.at_x(i), y=axes.box[3] + 15)
+def level_names(axes: PlotArea, name: str, levels: Sequence[str]) -> Markup:
+    """Names of levels, which lie at whole numbers, and of their column, below a plotting area.
+
+    Every other level stands a line lower where they do not fit beside each other.
+    """
+    left, _, right, bottom = axes.box
+    fitting = int((right - left) / LETTER / max(len(levels), 1)) - 1
+    lines = 2 if max(map(len, levels), default=0) > fitting else 1
+    texts = [
+        element(
+            "text",
+            clipped(level, max(3, lines * fitting)),
+            class_="tick",
+            x=axes.at_x(i),
+            y=bottom + 15 + 13 * (i % lines),
+        )
         for i, level in enumerate(levels)
-    )
+    ]
+    below = bottom + 19 + 13 * lines
+    label = element("text", clipped(name, 40), class_="label", x=(left + right) / 2, y=below)
+    return Markup("").join([*texts, label])
 
 
 def stacked(
@@ -145,6 +160,12 @@ def upright(axes: PlotArea, at: float) -> Markup:
     return segment(axes.at_x(at), axes.box[3], axes.at_x(at), axes.box[1], "diagonal")
 
 
+BAR: Final = 13.0
+"""Height of a bar and of the figure beside it, which a phone shows larger."""
+WIDEST_LETTER: Final = 8.5
+"""Width of a letter of the names beside bars, on a phone."""
+
+
 def bars(
     rows: Sequence[tuple[str, Sequence[tuple[float, str]]]],
     most: float,
@@ -153,19 +174,20 @@ def bars(
     title: str,
 ) -> Markup:
     """Bars of one or two values, each with its style, beside every name, up to ``most``."""
-    n, left = max((len(values) for _, values in rows), default=1), 290.0
-    step = 10.0 + 10.0 * n
+    n = max((len(values) for _, values in rows), default=1)
+    names = [clipped(name, 32) for name, _ in rows]
+    left = 20.0 + WIDEST_LETTER * max(map(len, names), default=0)
+    step = 10.0 + BAR * n
     bottom = 6 + step * len(rows)
     axes = PlotArea((0.0, most * 1.02), (0.0, 1.0), (left, 6.0, WIDE_WIDTH - 62, bottom))
     marks = []
-    for i, (name, values) in enumerate(rows):
+    for i, (name, (_, values)) in enumerate(zip(names, rows, strict=True)):
         y = 6 + step * i
-        label = element("text", clipped(name, 32), class_="tick end", x=left - 8, y=y + 9 + 5 * n)
-        marks.append(label)
+        marks.append(element("text", name, class_="tick end", x=left - 8, y=y + 9 + BAR / 2 * n))
         for place, (value, style) in enumerate(values):
-            top, end = y + 6 - n + 11 * place, axes.at_x(value)
+            top, end = y + 5 + BAR * place, axes.at_x(value)
             marks += [
-                rect(left, top, end - left, 10, style),
-                element("text", cell(value, decimals), class_="tick start", x=end + 5, y=top + 9),
+                rect(left, top, end - left, BAR - 1, style),
+                element("text", cell(value, decimals), class_="tick start", x=end + 5, y=top + 10),
             ]
     return picture(WIDE_WIDTH, bottom + 40, title, axes.frame(unit, x_ticks=3), *marks)

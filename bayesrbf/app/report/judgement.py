@@ -43,6 +43,7 @@ class Judgement:
     costs: Costs | None = None  # Where costs were given.
     focus: Focus = ANYTHING  # What figures and decisions are about.
     too_good: str = ""  # Why figures may be better than those of new rows.
+    warned: bool = False  # Whether something was found that keeps it from a plain yes.
     where: str = "held out"  # What the rows are.
     held_out: str = ""  # How they were held out, where not by chance.
     before: Judged | None = None  # On training rows that were held out, where the rows are new.
@@ -110,7 +111,10 @@ JUDGED: Final = (
         lambda at: trust.compute(
             at.held_out, at.job.focus, MODEL, FREQUENCIES, at.rival, at.job.groups
         ),
-        lambda of: trust.say(of.judged, of.scores[0], of.performance, of.too_good, of.focus.level),
+        lambda of: trust.say(
+            *(of.judged, of.scores[0], of.performance, of.too_good, of.focus.level),
+            warned=of.warned,
+        ),
         told=lambda of: trust.tell(of.judged),
         figures=lambda of: trust.figures(of.judged),
     ),

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from bayesrbf import MixtureDensity
-from bayesrbf.app.report.drawing import SMALL_WIDTH, WIDE_WIDTH, bars, legend, level_names
+from bayesrbf.app.report.drawing import NAMED, SMALL_WIDTH, WIDE_WIDTH, bars, legend, level_names
 from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.moves import MOST_LINES, Moves
@@ -386,7 +386,7 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
     left, right, top = 12.0, 284.0, 18.0
     if column.levels:
         box = (left, 10.0, right, 150.0)
-        return picture(SMALL_WIDTH, 190.0, title, *_level_bars(column, box, shown))
+        return picture(SMALL_WIDTH, box[3] + NAMED, title, *_level_bars(column, box, shown))
     limits, marks, bottom = (float(column.edges[0]), float(column.edges[-1])), [], top
     for c in shown:
         own = column.classes[c]
@@ -438,9 +438,6 @@ def _level_bars(
             height = axes.at_y(0.0) - axes.at_y(float(column.classes[c].bars[level]))
             x, y, width = start + place * wide, box[3] - height, max(wide - 1, 1.0)
             marks.append(rect(x, y, width, height, f"fill c{c % 8}"))
-    names = level_names(replace(axes, x=(-0.5, axes.x[1] - 0.5)), column.levels)
-    caption = element(
-        "text", clipped(column.name, 36), class_="label", x=SMALL_WIDTH / 2, y=box[3] + 32
-    )
+    names = level_names(replace(axes, x=(-0.5, axes.x[1] - 0.5)), column.name, column.levels)
     base = element("line", class_="axis", x1=box[0], x2=box[2], y1=box[3], y2=box[3])
-    return [base, caption, names, *marks]
+    return [base, names, *marks]

@@ -187,7 +187,10 @@ def missingness(reading: Reading) -> Markup | None:
     shown = sorted(worst[:MOST_COLUMNS])
     names, holes = [reading.columns[j].name for j in shown], reading.holes[:, shown]
     n_bands, n_columns = holes.shape
-    cell, high, left, top = 18.0, max(4.0, min(14.0, 220 / n_bands)), 74.0, 128.0
+    cell, high, left = 18.0, max(4.0, min(14.0, 220 / n_bands)), 74.0
+    texts = [clipped(name, 40) for name in names]
+    longest = max(map(len, texts), default=0)
+    top = 14.0 + 6.0 * longest  # Names are turned: they stand up, and lean to the right.
     squares = [
         rect(
             left + cell * j,
@@ -201,10 +204,9 @@ def missingness(reading: Reading) -> Markup | None:
         if share > 0
     ]
     labels = []
-    for j, name in enumerate(names):
+    for j, text in enumerate(texts):
         x, y = left + cell * (j + 0.65), top - 6
         turned = f"rotate(-60 {x:.1f} {y:.1f})"
-        text = clipped(name, 20)
         labels.append(element("text", text, class_="tick start", x=x, y=y, transform=turned))
     bottom = top + high * n_bands
     rows = [
@@ -217,4 +219,6 @@ def missingness(reading: Reading) -> Markup | None:
         f"{names[int(holes.mean(0).argmax())] if n_columns else ''}, "
         f"{percent(float(holes.mean(0).max(initial=0)))}"
     )
-    return picture(left + cell * n_columns + 80, bottom + 8, title, *squares, *labels, *rows)
+    return picture(
+        left + cell * n_columns + 10 + 3.5 * longest, bottom + 8, title, *squares, *labels, *rows
+    )

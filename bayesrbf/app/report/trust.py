@@ -187,18 +187,25 @@ def compute(
 
 
 def say(
-    judged: JudgedByRivals, own: MeanScores, performance: Judged, too_good: str, level: float
+    judged: JudgedByRivals,
+    own: MeanScores,
+    performance: Judged,
+    too_good: str,
+    level: float,
+    *,
+    warned: bool = False,
 ) -> dict[str, str]:
     """Whether the probabilities can be trusted, beside answers that need no model, and why.
 
-    ``too_good`` says why figures may be better than those of new rows, empty if they are not.
+    ``too_good`` says why figures may be better than those of new rows, empty if they are not. Where
+    something else was found in the rows, readers are ``warned`` and there is no plain yes.
     """
     right, enough, words = read_calibration(own, performance)
     parts = evidence(judged), too_good, of_separation(performance.hardest[1].auroc)
     loss, rival = performance.model.log_loss, judged.rival
     its = "" if rival is None else f", that of {rival.name} {number(rival.log_loss)}"
     return {
-        "verdict": verdict(judged, right and enough and not too_good, words),
+        "verdict": verdict(judged, right and enough and not too_good and not warned, words),
         "evidence": " ".join(filter(None, parts)),
         "surprise": (
             f"The average surprise (log loss) is {number(loss.value)} nats "
@@ -263,6 +270,13 @@ def read_calibration(own: MeanScores, performance: Judged) -> tuple[bool, bool, 
     if right and few:
         return True, False, f"its calibration {few}"
     return right, True, calibration_words(own, event)
+
+
+def trusted(judged: JudgedByRivals, own: MeanScores, performance: Judged) -> bool:
+    """Whether rows enough show that it is better than its rivals and comes true: a plain yes."""
+    right, enough, _ = read_calibration(own, performance)
+    can_tell = judged.enough and not judged.is_open
+    return can_tell and _answer(judged, right and enough) == "Yes"
 
 
 def verdict(judged: JudgedByRivals, calibrated: bool, calibration: str) -> str:
