@@ -20,7 +20,7 @@ ESTIMATORS: Final = {
 }
 """Estimators that a file may hold. It can name no other, and no record but those that are
 ``@stored`` in these modules, in what they import, and in that of models beside them."""
-BESIDE: Final = "bayesrbf.families.stack.model_doubt"
+BESIDE: Final = "bayesrbf.families.stack.model_uncertainty"
 """Module of the record of other models beside a classifier, which few files have."""
 
 HOMES: Final = {

@@ -2,9 +2,9 @@
 Which measurement next?
 =======================
 
-Every measurement has its price, and not every patient needs all of them. ``acquire`` says for each
-missing cell how much it is expected to lower the cost of the decision, and which one pays. It is
-asked again after each measurement, until none is worth its price.
+Every measurement has its price, and not every patient needs all of them. ``acquire_cells`` says for
+each missing cell how much it is expected to lower the cost of the decision, and which one pays. It
+is asked again after each measurement, until none is worth its price.
 """
 
 import matplotlib.pyplot as plt
@@ -36,7 +36,7 @@ ROW = 9
 patient = X_new.iloc[[ROW]] * np.nan
 lines = []
 while True:
-    told = model.acquire(patient, costs=prices, loss=loss)
+    told = model.acquire_cells(patient, costs=prices, loss=loss)
     best = str(told["best"][0].item())
     expected = float(model.decide(patient, loss)["cost"][0])
     gain = float(told["gain"].sel(column=best)[0]) if best else 0.0
@@ -67,7 +67,7 @@ def measure(rows, choose):
 
 
 def what_pays(seen):
-    return model.acquire(seen, costs=prices, loss=loss)["best"].to_numpy().astype(object)
+    return model.acquire_cells(seen, costs=prices, loss=loss)["best"].to_numpy().astype(object)
 
 
 def in_order(seen):

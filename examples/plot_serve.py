@@ -64,8 +64,8 @@ for name in wine.target_names:
 #
 # .. code-block:: console
 #
-#    $ curl --json '{"alcohol": 13.1, "proline": 900}' http://127.0.0.1:8000/api/acquire
-told = json.loads(ask("acquire", json.dumps({"alcohol": 13.1, "proline": 900})))["answers"][0]
+#    $ curl --json '{"alcohol": 13.1, "proline": 900}' http://127.0.0.1:8000/api/acquire_cells
+told = json.loads(ask("acquire_cells", json.dumps({"alcohol": 13.1, "proline": 900})))["answers"][0]
 print({name: cell for name, cell in told.items() if cell is not None})
 
 # %%

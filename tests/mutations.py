@@ -67,7 +67,7 @@ FAMILIES: dict[str, tuple[str, Callable[[Any, np.ndarray], Any]]] = {
         lambda X, y: (
             bayesrbf.HybridMixtureClassifier(1, cv=2, random_state=0)
             .fit(X, y)
-            .refine("laplace", model_doubt="pool", draws=6)
+            .refine("laplace", model_uncertainty="pool", draws=6)
         ),
     ),
     "kernel network": (

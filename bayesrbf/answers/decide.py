@@ -251,16 +251,16 @@ def measurement_gains(
 _DRAWS: Final = Rule("an integer of at least 1", kind=Integral, low=1.0)
 
 
-def acquire(
+def acquire_cells(
     fit: Fit, X: object, costs: object = None, loss: object = None, draws: int = 200
 ) -> xr.Dataset:
     """Value of measuring each missing cell, and the cell to measure next."""
     from bayesrbf.fit.row_answers import RowAnswers, described
 
-    _DRAWS.check(draws, "acquire(draws=...)")
+    _DRAWS.check(draws, "acquire_cells(draws=...)")
     columns = fit.columns
     prices = _read_prices(costs, columns.names)
-    losses = None if loss is None else read_costs(loss, fit.classes, "acquire(loss=...)")[0]
+    losses = None if loss is None else read_costs(loss, fit.classes, "acquire_cells(loss=...)")[0]
     rows = new_rows(fit, X)
     cells = rows.cells
     measured = ~table.observed_cells(cells, columns) & ~np.isnan(prices)
@@ -297,22 +297,22 @@ def _read_prices(costs: Any, columns: tuple[str, ...]) -> Float[np.ndarray, " co
         odd = [name for name in named if name not in columns]
         if odd or not named:
             raise ValueError(
-                "acquire(costs=...) must name columns of the table, "
+                "acquire_cells(costs=...) must name columns of the table, "
                 f"{', '.join(map(repr, columns[:20]))}; received {odd[:1] or named!r}."
             )
     else:
         values = list(costs)
         if len(values) != len(columns):
             raise ValueError(
-                f"acquire(costs=...) without names must have one price for each of the "
+                f"acquire_cells(costs=...) without names must have one price for each of the "
                 f"{len(columns)} columns; received {len(values)}."
             )
         named = dict(zip(columns, values, strict=True))
     for name, price in named.items():
         if not isinstance(price, Real) or not 0 <= float(price) < np.inf:
             raise ValueError(
-                f"acquire(costs=...) of {name!r} must be a finite number of at least 0; received "
-                f"{price!r}."
+                f"acquire_cells(costs=...) of {name!r} must be a finite number of at least 0; "
+                f"received {price!r}."
             )
     return np.array([float(named.get(name, np.nan)) for name in columns])
 

@@ -332,8 +332,8 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
     - ``inducing points``: prior variance that the inducing points of the process do not span;
     - ``rare levels``: what is missing to the variance of a combination of levels that few labelled
       rows have;
-    - ``other kinds of models``: the distance of a classifier with ``model_doubt="pool"`` from the
-      pool, which a stack does not have;
+    - ``other kinds of models``: the distance of a classifier with ``model_uncertainty="pool"`` from
+      the pool, which a stack does not have;
     - ``class shares``: those of training, which are all that is known of a row without a cell;
     - ``label noise``: labels that have nothing to do with their row;
     - ``update``: intercepts and slope of an update by :func:`bayesrbf.recalibrate`.
@@ -342,7 +342,7 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
     ----------
     estimator : classifier
         A :class:`StackedClassifier` with draws (``refine()``), or another classifier after
-        ``refine(model_doubt="pool")``.
+        ``refine(model_uncertainty="pool")``.
     X : array-like or frame of shape (n_obs, n_columns)
         Rows; missing cells are summed out.
     prob : float
@@ -383,8 +383,8 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
     if fit.assumes_model:
         raise ValueError(
             f"explain_interval takes intervals that count the error of a pool; those of this "
-            f"{fit.table.owner} assume that it is right: call refine(model_doubt='pool'), or fit "
-            "a StackedClassifier."
+            f"{fit.table.owner} assume that it is right: call refine(model_uncertainty='pool'), or "
+            "fit a StackedClassifier."
         )
     rows, chain = new_rows(fit, X), fit.doubted
     summary = chain.summary(rows.cells, prob)

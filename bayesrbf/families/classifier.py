@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float, Shaped
 from sklearn.base import ClassifierMixin
 
-from bayesrbf.answers.decide import acquire, decide
+from bayesrbf.answers.decide import acquire_cells, decide
 from bayesrbf.answers.explain import explain
 from bayesrbf.answers.probabilities import (
     predict_posterior,
@@ -95,7 +95,7 @@ class Classifier(ClassifierMixin, Estimator):
         self,
         method: str = "laplace",
         *,
-        model_doubt: object = None,
+        model_uncertainty: object = None,
         **options: object,
     ) -> Self:
         """Draw from the posterior, and count how wrong the model may be if asked.
@@ -104,7 +104,7 @@ class Classifier(ClassifierMixin, Estimator):
         ----------
         method : {"laplace", "advi", "gibbs", "nuts", "bootstrap"}
             How parameters are drawn; see :class:`MixtureDensity`, whose methods these are.
-        model_doubt : {None, "pool"}
+        model_uncertainty : {None, "pool"}
             None: intervals are those of the parameters, if the model is right. ``"pool"``: a
             :class:`StackedClassifier` is fitted to the same rows, and intervals count its error and
             how far the model is from it. Probabilities do not change, their intervals do.
@@ -121,14 +121,14 @@ class Classifier(ClassifierMixin, Estimator):
         ValueError
             If the method is unknown, or none for this model, or no pool can be fitted to its rows.
         """
-        if model_doubt not in (None, "pool"):
+        if model_uncertainty not in (None, "pool"):
             raise ValueError(
-                f"{type(self).__name__}.refine(model_doubt=...) must be None or 'pool'; received "
-                f"{model_doubt!r}."
+                f"{type(self).__name__}.refine(model_uncertainty=...) must be None or 'pool'; "
+                f"received {model_uncertainty!r}."
             )
-        if model_doubt is None:
+        if model_uncertainty is None:
             return super().refine(method, **options)
-        from bayesrbf.families.stack.model_doubt import doubt_of, require_comparable
+        from bayesrbf.families.stack.model_uncertainty import doubt_of, require_comparable
 
         fit = self.fitted_
         require_comparable(fit)
@@ -464,7 +464,7 @@ class Classifier(ClassifierMixin, Estimator):
         return decide(self._fit, X, costs, reject)
 
     @requires("density", "probabilities")
-    def acquire(
+    def acquire_cells(
         self, X: object, costs: object = None, loss: object = None, draws: int = 200
     ) -> xr.Dataset:
         """Value of measuring each missing cell, and the cell to measure next.
@@ -511,11 +511,12 @@ class Classifier(ClassifierMixin, Estimator):
         >>> rng = np.random.default_rng(0)
         >>> y = np.repeat(["a", "b"], 100)
         >>> X = rng.normal(size=(200, 2)) + 3 * (y == "b")[:, None] * [1.0, 0.0]
-        >>> told = HybridMixtureClassifier(random_state=0).fit(X, y).acquire([[np.nan, np.nan]])
-        >>> str(told["best"][0].item()), bool(told["gain"][0, 0] > 0.3)
+        >>> model = HybridMixtureClassifier(random_state=0).fit(X, y)
+        >>> worth = model.acquire_cells([[np.nan, np.nan]])
+        >>> str(worth["best"][0].item()), bool(worth["gain"][0, 0] > 0.3)
         ('x0', True)
         """
-        return acquire(self._fit, X, costs, loss, draws)
+        return acquire_cells(self._fit, X, costs, loss, draws)
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Share of the rows whose most probable class is their label.

@@ -621,7 +621,7 @@ class Estimator(BaseEstimator, ABC):
         return self._fit.trace.n_iter
 
     @property
-    def lower_bound_(self) -> float:
+    def objective_(self) -> float:
         """Log posterior density of the fitted point."""
         return float(self._fit.trace.log_posterior[-1])
 

@@ -263,7 +263,7 @@ class FittedTable[M: FittedModel, D]:
 
     @property
     def doubtable(self) -> bool:
-        """Whether other kinds of models can be fitted to its rows (``model_doubt="pool"``)."""
+        """Whether ``model_uncertainty="pool"`` can fit other kinds of models to its rows."""
         single = self.table.rows.labels.max() < self.table.class_labels.size
         return bool(self.model.doubtable and single and not self.table.read_columns.masked)
 

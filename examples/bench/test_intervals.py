@@ -76,7 +76,9 @@ LEAST_OF_A_TABLE: Final = 0.75
 CONTESTANTS: Final[dict[str, Contestant]] = (
     STACK
     | {
-        "mixture, beside other kinds": ours(HybridMixtureClassifier, "laplace", model_doubt="pool"),
+        "mixture, beside other kinds": ours(
+            HybridMixtureClassifier, "laplace", model_uncertainty="pool"
+        ),
         "mixture": ours(HybridMixtureClassifier, "laplace"),
         "kernel network": ours(KernelNetworkClassifier, "laplace"),
     }

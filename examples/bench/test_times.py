@@ -289,7 +289,7 @@ def questions(model: Any, X: pd.DataFrame) -> Iterator[tuple[str, Callable[[], o
     yield "uncertainty", lambda: model.uncertainty(X)
     yield "decide", lambda: model.decide(X, costs)
     yield "explain, by orders", lambda: model.explain(X, exact=1)
-    yield "acquire", lambda: model.acquire(X)
+    yield "acquire_cells", lambda: model.acquire_cells(X)
     yield "impute", lambda: model.impute(X)
     yield "surprise", lambda: model.surprise(X)
     yield "novelty", lambda: model.novelty(X)

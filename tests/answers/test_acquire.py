@@ -68,7 +68,7 @@ def test_gains_are_brute_force(class_prior: Any, loss: Any, doubt: Any) -> None:
         else generative(n_init=1, random_state=0, class_prior=class_prior).fit(*table())
     )
     X = rows()
-    gain = model.acquire(X, loss=loss)["gain"].to_pandas()
+    gain = model.acquire_cells(X, loss=loss)["gain"].to_pandas()
     np.testing.assert_array_equal(gain.isna(), X.notna())
     before = doubt(model.predict_proba(X))
     grids = {"wind": np.linspace(-12, 16, 4001), "pressure": 1e5 + np.linspace(-4e3, 4e3, 4001)}
@@ -94,7 +94,7 @@ def test_gains_are_brute_force(class_prior: Any, loss: Any, doubt: Any) -> None:
 )
 def test_the_gain_of_ones_own_density_is_not_negative(loss: Any, options: Any) -> None:
     X = table(n=150, missing=0.5, seed=3)[0]
-    gain = mixture(**options).acquire(X, loss=loss)["gain"].to_numpy()
+    gain = mixture(**options).acquire_cells(X, loss=loss)["gain"].to_numpy()
     assert np.nanmin(gain) > -2e-3
     assert np.nanmax(gain) > 0.3
 
@@ -108,7 +108,7 @@ def test_a_column_that_tells_nothing_of_the_class_gains_nothing() -> None:
     X = np.hstack([telling, np.vstack([one, one])])
     y = np.repeat([0, 1], 40)
     model = generative(covariance_type="diag", n_init=1, random_state=0).fit(X, y)
-    gain = model.acquire([[np.nan, np.nan], [1.0, np.nan]])["gain"].to_numpy()
+    gain = model.acquire_cells([[np.nan, np.nan], [1.0, np.nan]])["gain"].to_numpy()
     np.testing.assert_allclose(gain[:, 1], 0, atol=1e-9)
     assert gain[0, 0] > 0.1
 
@@ -126,19 +126,19 @@ def test_atoms_counts_and_ordered_levels_can_be_measured() -> None:
     at_zero = model.conditional(row).probabilities(0)[0.0].iloc[0]
     after = trapezoid(density * entropies(model.predict_proba(cells)), grid)
     after += at_zero * entropies(model.predict_proba(np.array([[0.0, np.nan]])))
-    gain = model.acquire(row)["gain"].to_numpy()
+    gain = model.acquire_cells(row)["gain"].to_numpy()
     assert gain[0, 0] == pytest.approx(float((before - after)[0]), abs=0.01)
 
 
 def test_the_best_cell_pays_for_itself() -> None:
     model, X = mixture(), rows()
-    plain = model.acquire(X)
+    plain = model.acquire_cells(X)
     gain = plain["gain"].to_pandas()
     assert plain["best"].to_numpy()[5] == ""
     assert np.isnan(plain["best_price"].to_numpy()[5])
     assert list(plain["best"].to_numpy()[:5]) == list(gain.iloc[:5].idxmax(axis=1))
     prices = {"wind": 10.0, "sky": 1.0}
-    told = model.acquire(X, prices)
+    told = model.acquire_cells(X, prices)
     assert told["gain"].sel(column="pressure").isnull().all()
     per_price = gain[list(prices)] / pd.Series(prices)
     asked = per_price.notna().any(axis=1)
@@ -147,13 +147,13 @@ def test_the_best_cell_pays_for_itself() -> None:
         prices[column] for column in told["best"].to_numpy()[asked]
     ]
     assert told["best"].to_numpy()[3] == ""  # only pressure is missing there
-    worth = model.acquire(X, loss=COSTS)["gain"].to_pandas()
-    dear = model.acquire(X, worth.max().max() + 1, COSTS)
+    worth = model.acquire_cells(X, loss=COSTS)["gain"].to_pandas()
+    dear = model.acquire_cells(X, worth.max().max() + 1, COSTS)
     assert set(dear["best"].to_numpy()) == {""}
-    some = model.acquire(X, [0.5, 0.0, 0.2], COSTS)
+    some = model.acquire_cells(X, [0.5, 0.0, 0.2], COSTS)
     less = (worth - [0.5, 0.0, 0.2]).iloc[0]
     assert some["best"].to_numpy()[0] == (less.idxmax() if less.max() > 0 else "")
-    assert model.acquire(X, pd.Series(prices)).identical(told)
+    assert model.acquire_cells(X, pd.Series(prices)).identical(told)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_the_best_cell_pays_for_itself() -> None:
 )
 def test_a_classifier_with_another_density_asks_it_for_the_cell(maker: Any) -> None:
     model, X = maker().fit(*table()), rows()
-    gain = model.acquire(X)["gain"].to_pandas()
+    gain = model.acquire_cells(X)["gain"].to_pandas()
     row = X.iloc[[2]]
     p = model.conditional(row).probabilities("sky").iloc[0]
     after = p.to_numpy() @ entropies(model.predict_proba(filled(row, "sky", list(p.index))))
@@ -191,17 +191,21 @@ def test_gains_are_averaged_over_as_many_draws_as_asked_for() -> None:
     kept = theta[[0, len(theta) // 2, len(theta) - 1]]
     draws = replace(model.draws_, theta=kept[None], stats={"lp": np.zeros((1, 3))})
     few.fitted_ = model.fitted_.replaced(draws=draws)
-    assert model.acquire(X, draws=3).identical(few.acquire(X))
-    apart = model.acquire(X, draws=30)["gain"] - model.acquire(X, draws=len(theta))["gain"]
+    assert model.acquire_cells(X, draws=3).identical(few.acquire_cells(X))
+    apart = (
+        model.acquire_cells(X, draws=30)["gain"] - model.acquire_cells(X, draws=len(theta))["gain"]
+    )
     assert 0 < np.abs(apart).max() < 0.05
-    with pytest.raises(ValueError, match=r"acquire\(draws=...\) must be an integer of at least 1"):
-        model.acquire(X, draws=0)
+    with pytest.raises(
+        ValueError, match=r"acquire_cells\(draws=...\) must be an integer of at least 1"
+    ):
+        model.acquire_cells(X, draws=0)
 
 
 def test_columns_that_were_never_observed_are_not_suggested() -> None:
     X, y = table()
     X = X.assign(empty=np.nan)
-    told = generative(n_init=1, random_state=0).fit(X, y).acquire(X.iloc[:5])
+    told = generative(n_init=1, random_state=0).fit(X, y).acquire_cells(X.iloc[:5])
     assert told["gain"].sel(column="empty").isnull().all()
 
 
@@ -227,13 +231,16 @@ def test_the_label_of_a_row_tells_what_the_draws_disagree_about() -> None:
         ({"costs": [1.0, 2.0]}, "each of the 3 columns; received 2"),
         ({"costs": {"wind": -1.0}}, "'wind' must be a finite number of at least 0"),
         ({"costs": np.inf}, "finite number of at least 0"),
-        ({"loss": {"calm": {"sail": 1}}}, r"acquire\(loss=...\) must have one row for every class"),
+        (
+            {"loss": {"calm": {"sail": 1}}},
+            r"acquire_cells\(loss=...\) must have one row for every class",
+        ),
     ],
 )
 def test_what_cannot_be_used_is_refused(arguments: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        mixture().acquire(rows(), **arguments)
+        mixture().acquire_cells(rows(), **arguments)
 
 
 def test_who_has_no_density_measures_nothing() -> None:
-    assert not hasattr(MedianLVQClassifier(random_state=0).fit(*iris()), "acquire")
+    assert not hasattr(MedianLVQClassifier(random_state=0).fit(*iris()), "acquire_cells")

@@ -64,7 +64,7 @@ def test_a_cost_for_each_class_is_what_a_mistake_costs() -> None:
     for name in ("best", "cost", "expected_cost"):
         np.testing.assert_array_equal(told[name], whole[name])
     assert told["best"].isin(CLASSES).all()
-    worth = [mixture().acquire(frame, loss=loss)["gain"] for loss in ({one: 20}, matrix)]
+    worth = [mixture().acquire_cells(frame, loss=loss)["gain"] for loss in ({one: 20}, matrix)]
     np.testing.assert_array_equal(*worth)
     for costs, said in (
         ({"no class": 2.0}, "look at 'no class'"),

@@ -18,7 +18,7 @@ QUESTIONS: dict[str, Callable[[Any, pd.DataFrame], xr.Dataset]] = {
     "uncertainty": lambda model, X: model.uncertainty(X),
     "surprise": lambda model, X: model.surprise(X),
     "explain": lambda model, X: model.explain(X),
-    "acquire": lambda model, X: model.acquire(X),
+    "acquire_cells": lambda model, X: model.acquire_cells(X),
     "acquire_labels": lambda model, X: acquire_labels(model, X),
     "decide": lambda model, X: model.decide(X, COSTS, reject=0.5),
 }

@@ -136,7 +136,7 @@ def test_a_table_that_the_sample_holds_is_fitted_as_one_in_memory(
     monkeypatch.setattr(training, "SAMPLE_ROWS", ROWS)
     model = classifier().fit(in_partitions(X, [50, 51, 51, 180]), Y)
     inside = classifier().fit(X, Y)
-    assert model.lower_bound_ >= inside.lower_bound_ - 1e-9
+    assert model.objective_ >= inside.objective_ - 1e-9
     np.testing.assert_allclose(model.predict_proba(X), inside.predict_proba(X), atol=1e-3)
 
 

@@ -190,7 +190,7 @@ def _unsure(
     own = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST_DOUBT)
     worth = None
     if has_density or FAMILIES[job.family].pools:
-        worth = model.acquire(job.X.iloc[worst])["gain"].to_pandas() / own[:, None]
+        worth = model.acquire_cells(job.X.iloc[worst])["gain"].to_pandas() / own[:, None]
     result = []
     for place, row in enumerate(worst):
         here = uncertainty.isel(obs=place)

@@ -516,7 +516,7 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     options = {"draws": draws, **sweeps}
     compared = refined.fitted_.doubtable
     if compared:
-        options["model_doubt"] = "pool"
+        options["model_uncertainty"] = "pool"
     refined.refine(method, **options)
     if not refined.draws_.complete:  # what was drawn is no answer to what was asked
         raise KeyboardInterrupt

@@ -227,7 +227,7 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
     if not missing:
         return []
     model = served.estimator
-    gains = model.acquire(row)["gain"].to_numpy()[0]
+    gains = model.acquire_cells(row)["gain"].to_numpy()[0]
     doubt = float(entropy(model.predict_proba(row))[0])
     worth = sorted(
         (field for field in missing if gains[field.position] > 0),

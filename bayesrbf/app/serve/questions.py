@@ -228,9 +228,9 @@ _EVERY: Final = (
         rows=10,
     ),
     Question(
-        "acquire",
+        "acquire_cells",
         "What each missing cell is worth, and which one to measure next.",
-        lambda served, rows, _: _of_dataset(rows, served.estimator.acquire(rows)),
+        lambda served, rows, _: _of_dataset(rows, served.estimator.acquire_cells(rows)),
         {"string": "best", "number": "gain[{column}]; price[{column}]; best_price"},
         rows=10,
         needs="density",

@@ -159,7 +159,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Name of every real column with atoms, and of each atom its share of the cells.
     n_iter_ : int
         Iterations of the best restart.
-    lower_bound_ : float
+    objective_ : float
         Log posterior density of the fitted point, columns standardised.
     n_features_in_ : int
         Number of columns.

@@ -133,7 +133,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         Whether it converged.
     n_iter_ : int
         Iterations of the search for the output weights.
-    lower_bound_ : float
+    objective_ : float
         Log posterior density of the output weights.
     n_features_in_ : int
         Number of columns.

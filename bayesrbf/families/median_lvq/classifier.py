@@ -401,7 +401,7 @@ class MedianLVQClassifier(Classifier):
         Whether it converged.
     n_iter_ : int
         Sweeps of the best restart, and its start.
-    lower_bound_ : float
+    objective_ : float
         Objective of the fitted point.
     n_features_in_ : int
         Number of columns.

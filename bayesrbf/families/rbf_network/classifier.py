@@ -117,7 +117,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         Whether it converged.
     n_iter_ : int
         Iterations of the best start.
-    lower_bound_ : float
+    objective_ : float
         Joint objective at the fitted point, columns standardised.
     n_features_in_ : int
         Number of columns.

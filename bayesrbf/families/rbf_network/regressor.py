@@ -138,7 +138,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         Whether it converged.
     n_iter_ : int
         Iterations of the best start.
-    lower_bound_ : float
+    objective_ : float
         Joint objective at the fitted point, columns standardised.
     n_features_in_ : int
         Number of columns.

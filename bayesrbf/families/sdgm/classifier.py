@@ -135,7 +135,7 @@ class SDGMClassifier(Classifier):
         Whether it converged.
     n_iter_ : int
         Updates of the most probable restart.
-    lower_bound_ : float
+    objective_ : float
         Its log evidence, by the Laplace approximation.
     temperature_ : float
         Factor of the class log probabilities; 1 without calibration.

@@ -222,7 +222,7 @@ class StackedClassifier(Classifier):
         Whether it converged.
     n_iter_ : int
         1: members and pool are fitted one after another, once.
-    lower_bound_ : float
+    objective_ : float
         Log posterior density of weights and temperatures.
     n_features_in_ : int
         Number of columns.

@@ -117,7 +117,7 @@ def test_parts_have_the_figures_of_the_estimator(served: ServedModel) -> None:
     assert decision.refer == (min(costs.values()) > 0.3)
     why = explain.why(model, given, "well")
     assert why.base + sum(cell.adds for cell in why.cells) == pytest.approx(why.log_odds)
-    gains = model.acquire(given)["gain"].to_numpy()[0]
+    gains = model.acquire_cells(given)["gain"].to_numpy()[0]
     measured = case.measurements_of(served, given) or []
     names = [served.fields[j].name for j in np.argsort(-gains) if gains[j] > 0]
     assert [one.column for one in measured] == names

@@ -15,7 +15,7 @@ from tests.families.hybrid.density_tables import mixed_frame, real_table
 
 def test_the_tree_is_made_when_asked_for_and_then_stored() -> None:
     density = MixtureDensity(2, random_state=0).fit(real_table(missing=0.2))
-    assert "lower_bound_" in density._repr_html_()
+    assert "objective_" in density._repr_html_()
     assert "tree" not in vars(density.fitted_)
     tree = density.posterior_
     assert density.posterior_ is tree
@@ -29,7 +29,7 @@ def test_the_tree_is_made_when_asked_for_and_then_stored() -> None:
     )
     path = tree["optimiser_path"]["log_posterior"].to_numpy()
     assert path.size == density.n_iter_
-    assert path[-1] == density.lower_bound_ == path.max()
+    assert path[-1] == density.objective_ == path.max()
     density.fit(real_table(seed=5))
     assert density.posterior_ is not tree
     with pytest.raises(AttributeError, match="not fitted yet"):

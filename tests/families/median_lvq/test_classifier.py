@@ -330,7 +330,7 @@ def test_margins_are_no_probabilities_before_they_are_calibrated() -> None:
 def test_more_restarts_end_no_lower() -> None:
     one = matrix_model(3, n_init=1).fit(D, Y)
     more = matrix_model(3, n_init=6).fit(D, Y)
-    assert more.lower_bound_ >= one.lower_bound_
+    assert more.objective_ >= one.objective_
     assert more.converged_
 
 

@@ -67,7 +67,7 @@ def test_a_fit_is_one_to_the_logarithms_by_hand(pair):
         same(getattr(model, name), getattr(by_hand, name))
     check_change_of_variables(model, by_hand, X, y)
     jacobian = -np.nansum(model.rows_.weights * np.log(y))
-    same(model.lower_bound_, by_hand.lower_bound_ + jacobian)
+    same(model.objective_, by_hand.objective_ + jacobian)
     theta = by_hand.model_.point(by_hand.fitted_.log_posterior)
     with_unit = model.fitted_.log_posterior
     without = by_hand.fitted_.log_posterior

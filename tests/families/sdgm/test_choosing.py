@@ -133,7 +133,7 @@ def test_a_mixture_of_many_is_not_less_probable_than_one_of_few() -> None:
     rows, _ = table.distinct(many.rows_)
     restarts = many._fit_rows(rows, many.model_.sets, many.fitted_.table, many.seed_)[1].restarts
     assert restarts.size == 8
-    np.testing.assert_allclose(restarts[6:], few.lower_bound_, atol=0.05)
+    np.testing.assert_allclose(restarts[6:], few.objective_, atol=0.05)
     assert many.n_components_ <= 4
 
 
@@ -152,5 +152,5 @@ def test_the_winner_of_a_race_goes_on_with_its_own_components(
     )
     raced = SDGMClassifier(4, n_init=8, random_state=0).fit(X, y)
     assert raced.n_components_ == 2
-    assert raced.lower_bound_ == pytest.approx(whole.lower_bound_, abs=0.05)
+    assert raced.objective_ == pytest.approx(whole.objective_, abs=0.05)
     np.testing.assert_array_equal(raced.mode_probabilities_, [1.0])

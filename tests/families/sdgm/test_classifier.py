@@ -107,7 +107,7 @@ def test_the_path_tells_evidence_weights_and_components() -> None:
     assert path.n_weights[-1] == model.n_weights_
     assert path.n_components[-1] == model.n_components_
     assert (np.diff(path.n_weights) <= 0).all()
-    assert path.evidence[-1] == model.lower_bound_
+    assert path.evidence[-1] == model.objective_
 
 
 # ---- labels

@@ -191,7 +191,7 @@ def test_an_interval_that_assumes_the_model_has_no_parts() -> None:
     mixture = generative(random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="needs draws"):
         explain_interval(mixture, X)
-    with pytest.raises(ValueError, match=r"model_doubt='pool'"):
+    with pytest.raises(ValueError, match=r"model_uncertainty='pool'"):
         explain_interval(mixture.refine("laplace"), X)
 
 

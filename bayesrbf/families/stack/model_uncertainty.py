@@ -174,9 +174,9 @@ def require_comparable(fit: AnyFit) -> None:
     """ValueError where other kinds of models cannot be fitted to the rows of a fit."""
     if not fit.doubtable:
         raise ValueError(
-            f"{fit.table.owner}.refine(model_doubt='pool') takes mixtures, RBF, kernel and sparse "
-            "networks of real and categorical columns, whose missing cells tell nothing and whose "
-            "labels are single classes; leave model_doubt out, or fit a StackedClassifier."
+            f"{fit.table.owner}.refine(model_uncertainty='pool') takes mixtures, RBF, kernel and "
+            "sparse networks of real and categorical columns, whose missing cells tell nothing and "
+            "whose labels are single classes; leave model_uncertainty out, or fit a StackedClassifier."
         )
 
 

@@ -26,10 +26,10 @@ from bayesrbf import (
 )
 from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY
 from bayesrbf.base.rows import Observations
-from bayesrbf.families.stack import model_doubt as beside
+from bayesrbf.families.stack import model_uncertainty as beside
 from bayesrbf.families.stack.fitted import SeenByPool
 from bayesrbf.families.stack.intervals import ErrorOfRows
-from bayesrbf.families.stack.model_doubt import ModelUncertainty
+from bayesrbf.families.stack.model_uncertainty import ModelUncertainty
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.chain import Chain
 from tests.cases import generative
@@ -55,10 +55,10 @@ def table(n: int = 90, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 @cache
-def refined(name: str, model_doubt: str | None = "pool") -> Any:
+def refined(name: str, model_uncertainty: str | None = "pool") -> Any:
     """A refined classifier; who changes it takes a copy."""
     model = CLASSIFIERS[name]().fit(*table())
-    return model.refine("laplace", model_doubt=model_doubt, draws=60, random_state=0)
+    return model.refine("laplace", model_uncertainty=model_uncertainty, draws=60, random_state=0)
 
 
 @pytest.fixture(scope="module")
@@ -96,11 +96,13 @@ def test_a_kind_that_is_wrong_misses_less() -> None:
     missed = {None: 0.0, "pool": 0.0}
     for seed in range(3):
         model = HybridMixtureClassifier(1, random_state=0).fit(*table(seed=seed))
-        for model_doubt in missed:
-            model.refine("laplace", model_doubt=model_doubt, draws=200, random_state=0)
+        for model_uncertainty in missed:
+            model.refine("laplace", model_uncertainty=model_uncertainty, draws=200, random_state=0)
             told = model.uncertainty(X)
             lower, upper = (told[end].to_numpy()[:, 1] for end in ("lower", "upper"))
-            missed[model_doubt] += np.maximum(np.maximum(lower - truth, truth - upper), 0).mean()
+            missed[model_uncertainty] += np.maximum(
+                np.maximum(lower - truth, truth - upper), 0
+            ).mean()
     assert missed["pool"] < 0.75 * missed[None]
 
 
@@ -154,12 +156,12 @@ def test_draws_come_before_the_pool_and_rows_that_none_judges_do(
     model = KernelNetworkClassifier(random_state=0).fit(*table(30))
     monkeypatch.setattr(beside, "fit_stack", None)
     with pytest.raises(ValueError, match="Gibbs sampling needs"):
-        model.refine("gibbs", model_doubt="pool")
+        model.refine("gibbs", model_uncertainty="pool")
     monkeypatch.undo()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         two = HybridMixtureClassifier(1, random_state=0).fit([[0.0], [1.0]], ["a", "b"])
-        two.refine("laplace", model_doubt="pool", draws=10)
+        two.refine("laplace", model_uncertainty="pool", draws=10)
     assert (two.uncertainty([[0.5]])["upper"] > 0.5).all()
 
 
@@ -168,7 +170,7 @@ def test_its_own_splits_hold_rows_out_of_the_pool() -> None:
     half = np.arange(90) < 45
     splits = [(np.flatnonzero(half), np.flatnonzero(~half))]
     model = HybridMixtureClassifier(1, cv=splits, random_state=0).fit(X, y)
-    model.refine("laplace", model_doubt="pool", draws=10)
+    model.refine("laplace", model_uncertainty="pool", draws=10)
     assert model.fitted_.doubt.pool.held.labels.size == 45
 
 
@@ -242,7 +244,7 @@ def test_units_and_order_change_nothing(mixture: HybridMixtureClassifier) -> Non
     X, y = table()
     scaled = X.assign(a=1000 * X["a"] + 5)[["level", "b", "a", "c"]]
     model = CLASSIFIERS["mixture"]().fit(scaled, y)
-    model.refine("laplace", model_doubt="pool", draws=60, random_state=0)
+    model.refine("laplace", model_uncertainty="pool", draws=60, random_state=0)
     rows = new_rows(model.fitted_, scaled[:20]).cells
     apart, error = of_pool(model.fitted_, rows)
     same, of_same = of_pool(mixture.fitted_, new_rows(mixture.fitted_, X[:20]).cells)
@@ -279,11 +281,11 @@ def replace_fit(model: Any, fit: Any) -> Any:
 def test_where_there_is_nothing_to_compare_it_says_so(make: Callable[[], Any]) -> None:
     X, y = table(40)
     model = make().fit(X[["a", "b"]], y)
-    with pytest.raises(ValueError, match=r"model_doubt='pool'\) takes mixtures"):
-        model.refine(model_doubt="pool")
+    with pytest.raises(ValueError, match=r"model_uncertainty='pool'\) takes mixtures"):
+        model.refine(model_uncertainty="pool")
     assert model.draws_ is None
 
 
 def test_other_words_are_refused(mixture: HybridMixtureClassifier) -> None:
-    with pytest.raises(ValueError, match=r"model_doubt=...\) must be None or 'pool'"):
-        mixture.refine(model_doubt="members")
+    with pytest.raises(ValueError, match=r"model_uncertainty=...\) must be None or 'pool'"):
+        mixture.refine(model_uncertainty="members")
