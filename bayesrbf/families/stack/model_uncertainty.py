@@ -176,7 +176,8 @@ def require_comparable(fit: AnyFit) -> None:
         raise ValueError(
             f"{fit.table.owner}.refine(model_uncertainty='pool') takes mixtures, RBF, kernel and "
             "sparse networks of real and categorical columns, whose missing cells tell nothing and "
-            "whose labels are single classes; leave model_uncertainty out, or fit a StackedClassifier."
+            "whose labels are single classes; leave model_uncertainty out, or fit a "
+            "StackedClassifier."
         )
 
 
