@@ -67,6 +67,18 @@ def line(work: str, now: dict[str, float], before: dict[str, float], key: str = 
     }
 
 
+BOUNDS: Final = {
+    "adult, 2,000 rows": 45.0,
+    "adult, 8,000 rows": 33.0,
+    "adult, 32,000 rows": 17.0,
+    "adult, 48,842 rows": 15.0,
+    "`refine()`, heart_cleveland": 1.5,
+}
+"""Most CPU seconds over those of the rival in the same run: half above what was printed last."""
+OVER_FOREST: Final = 9.0
+"""Most CPU seconds of a stack over those of a forest of 500 trees, in the mean of the tables."""
+
+
 def test_fit_cost(data_folder: object) -> None:
     lines = [line(name, *both(name)) for name in WORKS]
     tables = [both(name) for name in published()]
@@ -78,3 +90,6 @@ def test_fit_cost(data_folder: object) -> None:
     if BEFORE:
         rise = np.array([one["log loss"] - other["log loss"] for one, other in tables])
         print("rise", rise.mean(), "+-", rise.std(ddof=1) / rise.size**0.5)
+    ratios = {str(one["work"]): float(str(one["over the rival"])) for one in lines}
+    assert {name: ratios[name] for name in BOUNDS if not ratios[name] < BOUNDS[name]} == {}
+    assert now["seconds"] < OVER_FOREST * now["forest seconds"]
