@@ -65,7 +65,7 @@ def _stack(model: Any) -> Priors:
         ("temperatures", f"log-normal around 1, with a log sd of {number(POOL_PRIOR.sd)}"),
     ]
     if (scaling := model.model_.matrix_scaling) is not None:
-        k = scaling.offsets.size
+        k = scaling.n_judged
         text = f"Normal around 0, with precision {k} on the diagonal, {k * (k - 1)} elsewhere"
         lines.append(("matrix of the classes' log probabilities", text))
     return tuple(lines)

@@ -31,7 +31,7 @@ from bayesrbf.base.records import ANY_NUMBER, MOST_LOG, Requirements, stored, wi
 if TYPE_CHECKING:
     from bayesrbf.fit.held_out import HeldOut
 
-LEAST_LOG: Final = float(np.log(1e-4))
+MIN_LOG_PROBABILITY: Final = float(np.log(1e-4))
 """Log probabilities are clipped below: one row that the pool found impossible sets no matrix."""
 EXPONENT: Final = 8
 """Decay of the matrix with the missing fraction. It is fitted to rows as they came; with the
@@ -50,12 +50,17 @@ class MatrixScaling:
     offsets: Float[np.ndarray, " label"] = field(metadata=ANY_NUMBER)
     """Offsets in nats; NaN of a class that was never held out, which keeps its probability."""
 
+    @property
+    def n_judged(self) -> int:
+        """Number of classes held out: K of the penalty."""
+        return int((~np.isnan(self.offsets)).sum())
+
     def scaled(
         self, log_q: Float[np.ndarray, "row label"], missing_fraction: Float[np.ndarray, " row"]
     ) -> Float[np.ndarray, "row label"]:
         """Class log probabilities of rows in nats, from log probabilities of the pool."""
         judged = ~np.isnan(self.offsets)
-        z = np.maximum(log_softmax(log_q[:, judged], axis=1), LEAST_LOG)
+        z = np.maximum(log_softmax(log_q[:, judged], axis=1), MIN_LOG_PROBABILITY)
         shift = z @ self.matrix[np.ix_(judged, judged)].T + self.offsets[judged]
         log_p = log_q.copy()
         log_p[:, judged] += (1 - missing_fraction[:, None]) ** EXPONENT * shift
@@ -63,7 +68,7 @@ class MatrixScaling:
 
     def __laws__(self) -> Requirements:
         n_classes, judged = self.offsets.size, ~np.isnan(self.offsets)
-        yield judged.sum() > 2, "three classes held out"
+        yield self.n_judged > 2, "three classes held out"
         yield self.matrix.shape == (n_classes, n_classes), "a row and a column of every class"
         yield within(abs(self.matrix), 0, MOST_LOG), "finite entries"
         yield within(abs(self.offsets[judged]), 0, MOST_LOG), "finite offsets"
@@ -80,14 +85,16 @@ def fit_matrix_scaling(
     """
     judged, labels = np.unique(held.labels, return_inverse=True)
     n_classes, k = log_q.shape[1], judged.size
+    if k < 3:
+        return None
     # How many cells are missing may tell of the class, and rows of one subject say the same.
     weights = held.among_judged().ignorable_weights * held.subjects
     factor = (1 - held.missing_fraction) ** EXPONENT
-    near_complete = np.bincount(labels, weights * factor) / np.bincount(labels, weights)
-    if k < 3 or near_complete.min() < MIN_NEAR_COMPLETE:
+    near_complete = np.bincount(labels, weights * factor)
+    if (near_complete < MIN_NEAR_COMPLETE * np.bincount(labels, weights)).any():
         return None
     z = log_softmax(log_q[:, judged], axis=1)
-    x = np.column_stack([np.maximum(z, LEAST_LOG), np.ones(labels.size)])
+    x = np.column_stack([np.maximum(z, MIN_LOG_PROBABILITY), np.ones(labels.size)])
     x *= factor[:, None]
     target, weights = one_hot(labels[:, None], (k,)), weights[:, None]
     precision = np.where(np.eye(k, k + 1) == 1, k, k * (k - 1.0))

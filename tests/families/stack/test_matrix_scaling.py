@@ -86,6 +86,7 @@ def test_a_class_never_held_out_and_an_empty_row_keep_their_probabilities() -> N
     known = log_softmax(known, axis=1)
     scaling = fitted(known, np.array([0, 1, 3, 4])[labels])
     assert np.isnan(scaling.offsets).tolist() == [False, False, True, False, False]
+    assert scaling.n_judged == 4
     scaled = scaling.scaled(known, np.zeros(len(known)))
     np.testing.assert_allclose(scaled[:, 2], known[:, 2], rtol=1e-12)
     assert abs(scaled - known).max() > 0.1
