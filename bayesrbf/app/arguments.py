@@ -307,7 +307,7 @@ def typed(options: TableOptions, table: Path) -> TableOptions:
 
         if numbers_have_commas(table):
             values = ([na] if _COMMA.fullmatch(na) else names_in([na]) for na in options.na)
-            several["na"] = tuple(value for some in values for value in some)
+            several["na"] = tuple(value for values_of_one in values for value in values_of_one)
     return replace(options, **several)
 
 
@@ -320,33 +320,33 @@ def refuse_by(options: TableOptions) -> None:
         )
 
 
-def focus_in(asked: Deciding, told: Focus = ANYTHING) -> Focus:
+def focus_in(options: Deciding, focus: Focus = ANYTHING) -> Focus:
     """What figures and decisions are about: what is asked for, else what a report was told.
 
     >>> focus_in(Deciding(event="sick", threshold=0.2)).costs
     {'sick': 4.0}
     """
-    costs = costs_in(asked.cost)
-    if asked.level is not None and not 0 < asked.level < 1:
-        raise ValueError(f"--level takes a probability between 0 and 1; got {asked.level:g}.")
-    event = asked.event or told.event
-    if asked.threshold is not None:
+    costs = costs_in(options.cost)
+    if options.level is not None and not 0 < options.level < 1:
+        raise ValueError(f"--level takes a probability between 0 and 1; got {options.level:g}.")
+    event = options.event or focus.event
+    if options.threshold is not None:
         if costs:
             raise ValueError("--threshold and --cost both say how rows are decided; choose one.")
         if event is None:
             raise ValueError("--threshold is a probability of the event; name it: --event CLASS.")
-        if not 0 < asked.threshold < 1:
+        if not 0 < options.threshold < 1:
             raise ValueError(
-                f"--threshold takes a probability between 0 and 1; got {asked.threshold:g}."
+                f"--threshold takes a probability between 0 and 1; got {options.threshold:g}."
             )
-        costs = {event: (1 - asked.threshold) / asked.threshold}  # in mistakes of the other class
-    actions = dict(_pairs(asked.action, "--action takes class=word, such as sick=operate"))
-    level = asked.level or told.level
-    threshold = asked.threshold
-    if not costs and event == told.event:
-        threshold = told.threshold
-    told = replace(told, event=event, level=level, threshold=threshold)
-    return replace(told, costs=costs or told.costs, actions=actions or told.actions)
+        costs = {event: (1 - options.threshold) / options.threshold}  # in mistakes of the other class
+    actions = dict(_pairs(options.action, "--action takes class=word, such as sick=operate"))
+    level = options.level or focus.level
+    threshold = options.threshold
+    if not costs and event == focus.event:
+        threshold = focus.threshold
+    focus = replace(focus, event=event, level=level, threshold=threshold)
+    return replace(focus, costs=costs or focus.costs, actions=actions or focus.actions)
 
 
 def _pairs(tokens: Iterable[str], takes: str) -> Iterator[tuple[str, str]]:
@@ -514,7 +514,7 @@ def model_for(
     folder: Path,
     table: Path,
     target: str | None = None,
-    others: Iterable[str | None] = (),
+    other_columns: Iterable[str | None] = (),
     missingness: Missingness = AS_TRAINED,
 ) -> tuple[ReportOptions, Any]:
     """Options and model of a folder, for a table; what is absent is refused before imports."""
@@ -528,7 +528,7 @@ def model_for(
     from bayesrbf.reading.read import names_in_file, no_column
 
     header = names_in_file(table)
-    absent = [name for name in (target, *others) if name is not None and name not in header]
+    absent = [name for name in (target, *other_columns) if name is not None and name not in header]
     if absent:
         raise TableError(*(no_column(name, header, table.name) for name in absent))
     from bayesrbf import load
@@ -541,10 +541,10 @@ def model_for(
     return read_options(folder), model
 
 
-def refuse_to_replace(file: Path, what: str) -> None:
+def refuse_to_replace(file: Path, found: str) -> None:
     """Refuse a folder with a file that a run would lose or make untrue."""
     if file.exists():
-        raise FileExistsError(f"{file.parent} holds {what}; name another folder, or delete {file}.")
+        raise FileExistsError(f"{file.parent} holds {found}; name another folder, or delete {file}.")
 
 
 def point_to(folder: Path, files: Iterable[str]) -> None:
@@ -566,8 +566,8 @@ def spoken(*but: str) -> Iterator[None]:
         for pattern in but:
             warnings.filterwarnings("ignore", pattern)
         yield
-    for sentence in dict.fromkeys(one_line(Exception(warning.message)) for warning in caught):
-        print(f"bayesrbf: {sentence}", file=sys.stderr)
+    for message in dict.fromkeys(one_line(Exception(warning.message)) for warning in caught):
+        print(f"bayesrbf: {message}", file=sys.stderr)
 
 
 def one_line(error: Exception) -> str:

@@ -110,14 +110,14 @@ def changed_columns(
     (('age',), 'centimetres in an inch')
     """
     level = ERROR_RATE / max(len(cells), 1)
-    moved = [name for name, pair in cells.items() if differ(*pair, level)]
+    differing = [name for name, pair in cells.items() if differ(*pair, level)]
     changes, taken = [], set[str]()
-    for first, second in combinations(moved, 2):
+    for first, second in combinations(differing, 2):
         before, now = zip(cells[first], cells[second], strict=True)
         if not taken & {first, second} and exchanged(before, now, level):
             taken |= {first, second}
             changes.append(ColumnChange((first, second), None))
-    for name in moved:
+    for name in differing:
         change = None if name in taken else change_of_unit(*cells[name], level)
         if change is not None:
             changes.append(ColumnChange((name,), change))
@@ -128,7 +128,7 @@ def distance(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"]) -> floa
     """Largest distance between two distribution functions."""
     # Fifty times as fast as ks_2samp, which has a p-value, too: every prediction asks for this.
     cells = np.concatenate([old, new])
-    shares = (np.searchsorted(np.sort(one), cells, side="right") / one.size for one in (old, new))
+    shares = (np.searchsorted(np.sort(x), cells, side="right") / x.size for x in (old, new))
     return float(np.abs(np.subtract(*shares)).max())
 
 
@@ -209,12 +209,12 @@ def exchanged(
     >>> exchanged((age, weight), (weight, age), 0.01), exchanged((age, weight), (age, weight), 0.01)
     (True, False)
     """
-    own = list(zip(old, new, strict=True))
+    same_column = list(zip(old, new, strict=True))
     cross = list(zip(old, reversed(new), strict=True))
-    if not all(differ(*pair, level) for pair in own):
+    if not all(differ(*pair, level) for pair in same_column):
         return False
-    near = [max(UNDONE * distance(*pair), by_chance(*pair)) for pair in own]
-    return all(distance(*pair) >= APART for pair in own) and all(
+    near = [max(UNDONE * distance(*pair), by_chance(*pair)) for pair in same_column]
+    return all(distance(*pair) >= APART for pair in same_column) and all(
         min(len(cells) for cells in pair) >= FEWEST and distance(*pair) <= bound
         for pair, bound in zip(cross, near, strict=True)
     )

@@ -111,8 +111,8 @@ def as_classes(labels: pd.Series, classes: Sequence[object]) -> pd.Series:
     >>> as_classes(pd.Series(["1.0", "0", None, "x"]), [0, 1]).tolist()
     ['1', '0', None, 'x']
     """
-    own = KnownLevels(tuple(classes))
-    texts = [None if pd.isna(label) else own.name(label) for label in labels]
+    known = KnownLevels(tuple(classes))
+    texts = [None if pd.isna(label) else known.name(label) for label in labels]
     return pd.Series(texts, labels.index, dtype=object, name=labels.name)
 
 
@@ -149,21 +149,21 @@ def judge_both(
         warnings.filterwarnings("ignore", "X has categories")  # that a fold alone has
         warnings.simplefilter("ignore", ColumnWarning)  # the fit of the estimator said so
         fold = np.random.default_rng(0).permutation(len(old)) % min(DRIFT_FOLDS, len(old))
-        parts = [
+        judged = [
             _judged(_density(old[fold != number], columns), old[fold == number])
             for number in np.unique(fold)
         ]
         order = np.argsort(np.argsort(fold, kind="stable"))
         held_out = UsualCells(
-            xr.concat([part.cells for part in parts], dim="obs").isel(obs=order),
-            np.concatenate([part.novelty for part in parts])[order],
+            xr.concat([fold_cells.cells for fold_cells in judged], dim="obs").isel(obs=order),
+            np.concatenate([fold_cells.novelty for fold_cells in judged])[order],
         )
         return held_out, _judged(_density(old, columns), new)
 
 
 def _density(table: pd.DataFrame, columns: Columns) -> MixtureDensity:
     """A density of the cells, for which labels do not matter."""
-    empty = [columns.names[place] for place in columns.empty]
+    empty = [columns.names[position] for position in columns.empty]
     return MixtureDensity(
         DRIFT_COMPONENTS,
         column_maps="power",
@@ -217,11 +217,11 @@ def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -
     old = training_cells(estimator)
     new = cells.assign(**{name: _absent(name, columns, len(cells)) for name in absent})
     new = new[list(columns.names)]
-    here = [name for name in columns.names if name not in absent]
-    changed = column_remarks(estimator, new, here)
+    present = [name for name in columns.names if name not in absent]
+    changed = column_remarks(estimator, new, present)
     remarks = [*_columns(absent, extra), *changed]
     # A broken column would spoil the verdict on everything else: its cells are left out.
-    broken = sorted({name for one in changed if one.topic in BROKEN for name in one.columns})
+    broken = sorted({name for item in changed if item.topic in BROKEN for name in item.columns})
     rest = new.assign(**{name: _absent(name, columns, len(new)) for name in broken})
     levels = columns.levels_of.items()
     usual = rest.assign(**{n: rest[n].where(rest[n].isin(ls), None) for n, ls in levels})
@@ -236,22 +236,22 @@ def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -
     return remarks
 
 
-def column_remarks(estimator: Estimator, new: pd.DataFrame, here: Sequence[str]) -> list[Remark]:
+def column_remarks(estimator: Estimator, new: pd.DataFrame, present: Sequence[str]) -> list[Remark]:
     """Remarks on columns of new cells one by one, which need no density.
 
     Where missing indicators are evidence, how often cells are missing comes first.
     """
     old, columns = training_cells(estimator), estimator.columns_
-    growing = [name for name in here if columns.kind_of[name].grows]
+    growing = [name for name in present if columns.kind_of[name].grows]
     return [
-        *_missing(estimator, new, here),
-        *_levels(old, new, columns, here),
+        *_missing(estimator, new, present),
+        *_levels(old, new, columns, present),
         *_grown(old, new, columns, growing),
-        *_units(old, new, columns, [name for name in here if name not in growing]),
+        *_units(old, new, columns, [name for name in present if name not in growing]),
     ]
 
 
-def changed(estimator: Estimator, table: pd.DataFrame, said: tuple[Topic, ...] = ()) -> list[str]:
+def changed(estimator: Estimator, table: pd.DataFrame, skip: tuple[Topic, ...] = ()) -> list[str]:
     """Sentences on columns that changed beyond chance, and what to do; none of an empty table.
 
     Topics that were ``said`` elsewhere are left out.
@@ -260,7 +260,7 @@ def changed(estimator: Estimator, table: pd.DataFrame, said: tuple[Topic, ...] =
         return []
     columns = estimator.columns_
     every = column_remarks(estimator, named_cells(table, columns), columns.names)
-    remarks = [remark for remark in every if remark.topic not in said]
+    remarks = [remark for remark in every if remark.topic not in skip]
     found = [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
     return [*found, advice(remarks)] if found else []
 
@@ -274,8 +274,8 @@ def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:
 def _columns(absent: Sequence[str], extra: Sequence[str]) -> Iterator[Remark]:
     """Columns that lack, with the nearest name among those that the model does not know."""
     for name in absent:
-        sentence = f"{name!r} is absent; all of its cells count as missing{renamed(name, extra)}."
-        yield Remark("columns", sentence, columns=(name,))
+        message = f"{name!r} is absent; all of its cells count as missing{renamed(name, extra)}."
+        yield Remark("columns", message, columns=(name,))
     if extra:
         names = listing([repr(clipped(name, 24)) for name in extra], LISTED_REMARKS)
         yield Remark("columns", f"{names}: not a column of the model, and not looked at.", False)
@@ -287,17 +287,17 @@ def renamed(name: str, extra: Iterable[str]) -> str:
     >>> renamed("ward", ["bed", "WARD"]), renamed("ward", ["bed"])
     ("; 'WARD' is here and was not in training", '')
     """
-    folded = {one.casefold(): one for one in extra}
+    folded = {other.casefold(): other for other in extra}
     near = difflib.get_close_matches(name.casefold(), folded, n=1)
     return f"; {folded[near[0]]!r} is here and was not in training" if near else ""
 
 
 def _levels(
-    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, present: Sequence[str]
 ) -> Iterator[Remark]:
     """Levels that training did not have."""
     for name, levels in columns.levels_of.items():
-        if name not in here:
+        if name not in present:
             continue
         cells, before = new[name].dropna(), old[name].dropna()
         counts = cells[~cells.isin(levels)].value_counts()
@@ -306,8 +306,8 @@ def _levels(
         lost = len(set(before) - set(cells))
         chance = tail_of_unseen(counts.to_numpy(), lost, len(cells), len(before))
         is_finding = chance < DRIFT_BY_CHANCE
-        told = [f"{clipped(a, 24)!r} ({n}{meant(a, levels)})" for a, n in counts.items()]
-        names = listing(told)
+        unknown_levels = [f"{clipped(a, 24)!r} ({n}{meant(a, levels)})" for a, n in counts.items()]
+        names = listing(unknown_levels)
         many = plural(int(counts.sum()), "cell")
         tail = "" if is_finding else "; so few may be chance"
         yield Remark(
@@ -319,47 +319,47 @@ def _levels(
         )
 
 
-def _missing(estimator: Estimator, new: pd.DataFrame, here: Sequence[str]) -> Iterator[Remark]:
+def _missing(estimator: Estimator, new: pd.DataFrame, present: Sequence[str]) -> Iterator[Remark]:
     """Columns with more missing cells than in training; with fewer, too, where that is evidence."""
     columns, evidence = estimator.columns_, estimator.fitted_.uses_indicators
-    positions = [columns.names.index(name) for name in here]
+    positions = [columns.names.index(name) for name in present]
     before = ~observed_cells(estimator.rows_, columns)[:, positions]
-    now = new[list(here)].isna().to_numpy()
-    for change in missingness_changes(here, before, now, DRIFT_BY_CHANCE, together=evidence):
+    now = new[list(present)].isna().to_numpy()
+    for change in missingness_changes(present, before, now, DRIFT_BY_CHANCE, together=evidence):
         if not (evidence or (change.alone and change.is_more)):
             continue
-        told = "; the model takes it for a sign of the label" * evidence
-        sentence = (
+        as_evidence = "; the model takes it for a sign of the label" * evidence
+        message = (
             f"{change.what} in {percent(change.now)} of the rows "
-            f"({percent(change.before)} in training{told})."
+            f"({percent(change.before)} in training{as_evidence})."
         )
         topic: Topic = "reasons" if evidence else "missing"
-        yield Remark(topic, sentence, columns=change.columns)
+        yield Remark(topic, message, columns=change.columns)
 
 
 def _units(
-    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, present: Sequence[str]
 ) -> Iterator[Remark]:
     """Columns that were exchanged, or are off by a factor or a shift."""
     cells: dict[str, Pair] = {
         name: (observed_reals(old[name]), observed_reals(new[name]))
         for name in (columns.names[position] for position in columns.number_features)
-        if name in here
+        if name in present
     }
     for column_change in changed_columns(cells):
         names = column_change.columns
         pairs = [cells[name] for name in names]
         if column_change.change is not None:
-            sentence = _of_change(names[0], column_change.change, pairs[0])
-            yield Remark("unit", sentence, columns=names)
+            message = _of_change(names[0], column_change.change, pairs[0])
+            yield Remark("unit", message, columns=names)
             continue
         first, second = (clipped(name, 30) for name in names)
         middles = " and ".join(map(_middles, pairs))
-        sentence = (
+        message = (
             f"{first} looks like what {second} was in training, and the other way round: "
             f"middle cells {middles}."
         )
-        yield Remark("exchanged", sentence, columns=names)
+        yield Remark("exchanged", message, columns=names)
 
 
 def _grown(
@@ -370,12 +370,12 @@ def _grown(
         before, now = observed_reals(old[name]), observed_reals(new[name])
         if before.size and now.size and (now.max() > before.max() or now.min() < before.min()):
             write = columns.kind_of[name].written
-            here, there = (f"{write(of.min())} to {write(of.max())}" for of in (now, before))
-            sentence = (
-                f"{clipped(name, 30)} is from {here}, in training from {there}: the model has not "
+            range_now, there = (f"{write(of.min())} to {write(of.max())}" for of in (now, before))
+            message = (
+                f"{clipped(name, 30)} is from {range_now}, in training from {there}: the model has not "
                 "seen such cells."
             )
-            yield Remark("grows", sentence, False, (name,))
+            yield Remark("grows", message, False, (name,))
 
 
 def _middles(pair: Pair) -> str:
@@ -387,16 +387,16 @@ def _of_change(name: str, change: Change, pair: Pair) -> str:
     """A change of unit in words."""
     unit = f" ({change.name})" if change.name else ""
     if change.scale == 1:
-        what = f"is {number(abs(change.offset))} {'higher' if change.offset > 0 else 'lower'}"
-        what = f"{what} than it was{unit}"
+        difference = f"is {number(abs(change.offset))} {'higher' if change.offset > 0 else 'lower'}"
+        difference = f"{difference} than it was{unit}"
     elif change.offset:
-        what = f"is in other units: {change.name}"
+        difference = f"is in other units: {change.name}"
     else:
         larger = change.scale > 1
         factor = number(change.scale if larger else 1 / change.scale)
-        what = f"is about {factor} times too {'large' if larger else 'small'}{unit}"
+        difference = f"is about {factor} times too {'large' if larger else 'small'}{unit}"
     return (
-        f"{clipped(name, 30)} {what}: middle cell {_middles(pair)}. Undone, the distance "
+        f"{clipped(name, 30)} {difference}: middle cell {_middles(pair)}. Undone, the distance "
         f"of the distributions is {number(change.after)}; it is {number(change.before)}."
     )
 
@@ -416,20 +416,20 @@ def _cells(
     if not odd.any():
         return
     expected = judged.cells["expected"].to_numpy()
-    places = np.argwhere(odd)
-    places = places[np.argsort(-surprise[tuple(places.T)], kind="stable")]
+    positions = np.argwhere(odd)
+    positions = positions[np.argsort(-surprise[tuple(positions.T)], kind="stable")]
     names = listing(
         [
             f"row {row_name(new.index, row)} {clipped(new.columns[column], 24)} "
             f"{cell_text(new.iat[row, column])} (expected {cell_text(expected[row, column])})"
-            for row, column in places.tolist()
+            for row, column in positions.tolist()
         ],
         LISTED_REMARKS,
     )
-    verb = "stands" if len(places) == 1 else "stand"
+    verb = "stands" if len(positions) == 1 else "stand"
     yield Remark(
         "cells",
-        f"{plural(len(places), 'cell')} of {count(int(observed.sum()))} {verb} out at a false "
+        f"{plural(len(positions), 'cell')} of {count(int(observed.sum()))} {verb} out at a false "
         f"discovery rate of {percent(ODD_CELLS_BY_CHANCE)}{without}: {names}.",
     )
 
@@ -505,16 +505,16 @@ def _class_frequencies(
             classifier.classes_, now, lower, upper, before, strict=True
         )
     ]
-    sentence = "No change of the class frequencies is seen beyond chance"
+    message = "No change of the class frequencies is seen beyond chance"
     if not is_finding and bool((upper - lower > OPEN_WIDTH).all()):
         untold = "Class frequencies cannot be told from these rows without their labels"
         yield Remark("classes", f"{untold}{without}.", is_finding)
         return
     if is_finding:
-        sentence = "The estimated class frequencies differ from training"
+        message = "The estimated class frequencies differ from training"
     yield Remark(
         "classes",
-        f"{sentence}{without}; estimates with intervals of {percent(1 - SHIFT_BY_CHANCE)}, which "
+        f"{message}{without}; estimates with intervals of {percent(1 - SHIFT_BY_CHANCE)}, which "
         f"count the chance in training: {listing(figures, LISTED_REMARKS)}.",
         is_finding,
     )
@@ -526,8 +526,8 @@ def _over_draws(classifier: Classifier, new: object, trained: np.ndarray) -> np.
         return np.zeros(trained.size)
     drawn = classifier.predict_posterior(new)["predictions"]["probability"].to_numpy()
     drawn = drawn.reshape(-1, *drawn.shape[-2:])
-    some = drawn[:: max(1, len(drawn) // SHIFT_DRAWS)]
-    estimates = [adapt_prior(np.log(np.maximum(p, LEAST_FREQUENCY)), trained).prior for p in some]
+    draws = drawn[:: max(1, len(drawn) // SHIFT_DRAWS)]
+    estimates = [adapt_prior(np.log(np.maximum(p, LEAST_FREQUENCY)), trained).prior for p in draws]
     variance: np.ndarray = np.var(estimates, axis=0)
     return variance
 

@@ -116,8 +116,8 @@ def validate(
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    others = (*names_in(by), score, group)
-    options, model = model_for(folder, table, target, others, missingness)
+    other_columns = (*names_in(by), score, group)
+    options, model = model_for(folder, table, target, other_columns, missingness)
     import bayesrbf
     from bayesrbf.app.predict import read_labelled
     from bayesrbf.app.report.options import VALIDATION
@@ -128,21 +128,21 @@ def validate(
     there, known = names_in_file(table), options.table
     event = len(model.classes_) == 2
     usual = [name for name in known.by if name in there]
-    asked = TableOptions(
+    extra = TableOptions(
         by=tuple(names_in(by)) or tuple(usual if event else ()),
         centre=known.centre if known.centre in there and event and not by else None,
         score=score or (known.score if known.score in there else None),
         group=group or (known.group if known.group in there else None),
     )
     with spoken():
-        X, y, read = read_labelled(model, table, target, options, asked)
+        X, y, read = read_labelled(model, table, target, options, extra)
         before = held_out_rows(folder, [str(label) for label in model.classes_])
         centres = {} if read.centres is None else {read.centres.name: read.centres}
         columns = {**centres, **read.by}
         lost = {"group": known.group, "score": known.score, "centre": known.centre}
         notes = [
             f"The new table has no column {name!r}, which the report had for --{option}."
-            for option, name in [*lost.items(), *(("by", one) for one in known.by)]
+            for option, name in [*lost.items(), *(("by", column) for column in known.by)]
             if name is not None and name not in there
         ]
         focus = focus_in(deciding, replace(options.focus, level=SURE))
@@ -370,7 +370,7 @@ def predict(
         novel, fewer, changed = totals.novelty(), totals.fewer_cells(), totals.changed()
         unfamiliar = totals.unfamiliar()
     counts, decided = totals.predicted, totals.decided.most_common()
-    updates = [one.sentence for one in model.updates_]
+    updates = [update.sentence for update in model.updates_]
     record = {
         "table": table.name,
         "rows": totals.rows,
@@ -388,7 +388,7 @@ def predict(
     lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
     lines += [f"  {count:>7} decided {label}" for label, count in decided[:8]]
     lines += [
-        f"  {sentence}" for sentence in (*changed, novel, fewer, unfamiliar, *updates) if sentence
+        f"  {message}" for message in (*changed, novel, fewer, unfamiliar, *updates) if message
     ]
     if not totals.has_intervals:
         lines.append(f"  {NO_DRAWS}")
@@ -619,8 +619,8 @@ def fit(
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.reading.read import read_file
 
-    what = "the report of another fit, which would no longer be that of its model"
-    refuse_to_replace(out / PAGE, what)
+    content = "the report of another fit, which would no longer be that of its model"
+    refuse_to_replace(out / PAGE, content)
     focus = focus_in(deciding, Focus(purpose=purpose))
     with writing_together(out, (MODEL, OPTIONS)) as scratch:
         read = read_file(table, target, typed(reading, table), problems_of_target(target, focus))
@@ -805,12 +805,12 @@ def serve(
         ModelFolder(name, path, costs, refer, not no_training_rows, missingness)
         for name, path in named.items()
     )
-    for one in folders:
-        (one.folder / MODEL).stat()
+    for model_folder in folders:
+        (model_folder.folder / MODEL).stat()
     from bayesrbf.app.serve.served import ServedModel
 
-    for one in folders:
-        ServedModel.of(one)  # what cannot be served is said before anything listens
+    for model_folder in folders:
+        ServedModel.of(model_folder)  # what cannot be served is said before anything listens
     access, limits = Access(host, allow_host, token), Limits(max_rows, max_bytes, timeout)
     from bayesrbf.app.serve.server import application, listen
 
@@ -875,7 +875,7 @@ def _where_read(error: CycloptsError) -> str:
     readers = [
         name
         for name in named
-        if any(option in one.names for one in app[name].assemble_argument_collection())
+        if any(option in argument.names for argument in app[name].assemble_argument_collection())
     ]
     return f" {option} is read by {listing(sorted(readers), len(readers))}." if readers else ""
 
@@ -927,7 +927,7 @@ def _in_lines(error: Exception) -> str:
     return "\n".join([f"{len(lines)} problems:", *lines])
 
 
-def _fail(sentence: str, code: int) -> NoReturn:
+def _fail(message: str, code: int) -> NoReturn:
     """Print a sentence on stderr and exit."""
-    print(f"bayesrbf: {sentence}", file=sys.stderr)
+    print(f"bayesrbf: {message}", file=sys.stderr)
     raise SystemExit(code)

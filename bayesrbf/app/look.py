@@ -176,9 +176,9 @@ def _pooled(codes: Int[np.ndarray, " obs"], fewest: float) -> Int[np.ndarray, " 
     order = order[sizes[order] > 0]
     below = int(np.searchsorted(np.cumsum(sizes[order]) >= fewest, True)) + 1
     pooled = order[: max(below, int((sizes[order] < fewest).sum()))]
-    place = np.arange(sizes.size)
-    place[pooled] = pooled[0]
-    return np.asarray(place[codes])
+    pooled_codes = np.arange(sizes.size)
+    pooled_codes[pooled] = pooled[0]
+    return np.asarray(pooled_codes[codes])
 
 
 def _counts(
@@ -278,8 +278,8 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
         if target in table.options.ignore:
             why = next((f" {note}" for note in table.notes if repr(target) in note), "")
             raise TableError(f"{title}: column {target!r} was left out.{why}")
-        some = listing([repr(str(name)) for name in table.frame.columns])
-        raise TableError(f"{title} has no column {target!r} to look at; it has {some}.")
+        column_names = listing([repr(str(name)) for name in table.frame.columns])
+        raise TableError(f"{title} has no column {target!r} to look at; it has {column_names}.")
     frame, remarks = table.frame, []
     if len(frame) > LOOKED_AT_ROWS:
         rng = np.random.default_rng(seed)
@@ -302,8 +302,8 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
     alone = pd.Series(["row"] * len(frame), dtype=object)
     reading = read_columns(replace(job, y=alone))
     if job.y.notna().any():  # what tells the target by itself is a note, too
-        told = table.telling(frame.drop(columns=[target]), job.labels)
-        reading = replace(reading, notes=(*told, *reading.notes))
+        target_notes = table.telling(frame.drop(columns=[target]), job.labels)
+        reading = replace(reading, notes=(*target_notes, *reading.notes))
     if len(frame.columns) > PAIRED:
         remarks.append(
             f"Of {plural(len(frame.columns), 'column')}, pairs of the first {PAIRED} were looked "
@@ -337,9 +337,9 @@ def _missing_with(
     names = [name for name in frame if name != target and frame[name].isna().any()]
     indicators = [frame[name].isna().to_numpy().astype(np.int64) for name in names]
     columns = [_cells(frame[target], not kinds[target].has_levels, True), *indicators]
-    pairs = [(0, place) for place in range(1, len(columns))]
+    pairs = [(0, column) for column in range(1, len(columns))]
     found = associations(columns, pairs, PAIR_BY_CHANCE, WITH_TARGET)
-    return tuple((str(names[one.second - 1]), one.strength) for one in found)
+    return tuple((str(names[pair.second - 1]), pair.strength) for pair in found)
 
 
 def _classes(frame: pd.DataFrame, target: str | None) -> pd.Series:
@@ -361,12 +361,12 @@ def _pairs(frame: pd.DataFrame, kinds: Mapping[str, Kind], target: str | None) -
     names = list(frame.columns)
     columns = [_cells(frame[name], not kinds[name].has_levels, name == target) for name in names]
     few = range(min(len(names), PAIRED))
-    own = [] if target is None else [names.index(target)]
-    beside = [(own[0], j) for j in range(len(names)) if j not in own] if own else []
-    others = [(i, j) for i, j in combinations(few, 2) if i not in own and j not in own]
+    at = [] if target is None else [names.index(target)]
+    beside = [(at[0], j) for j in range(len(names)) if j not in at] if at else []
+    rest = [(i, j) for i, j in combinations(few, 2) if i not in at and j not in at]
     links = chain(
         associations(columns, beside, PAIR_BY_CHANCE, WITH_TARGET),
-        associations(columns, others, PAIR_BY_CHANCE, STRONG),
+        associations(columns, rest, PAIR_BY_CHANCE, STRONG),
     )
     return tuple(
         Pair(names[a.first], names[a.second], a.strength, a.sign < 0, a.measure, a.rows)
@@ -423,8 +423,8 @@ def _spread(job: Job, column: Column) -> Spread:
     if kind.has_levels:
         frequent = values.value_counts().index[:MOST_LEVEL_BARS]
         if kind.is_ordered:
-            frequent = frequent.sort_values(key=lambda some: some.map(kind.levels.index))
-        bars = np.array([[float((part == level).sum()) for level in frequent] for part in groups])
+            frequent = frequent.sort_values(key=lambda levels: levels.map(kind.levels.index))
+        bars = np.array([[float((rows == level).sum()) for level in frequent] for rows in groups])
         more = int(values.nunique()) - len(frequent)
         levels = tuple(map(str, frequent))
         most = values.value_counts(normalize=True)
@@ -439,8 +439,8 @@ def _spread(job: Job, column: Column) -> Spread:
     wide = (low, high) if high > low else (low - 0.5, high + 0.5)
     bars = np.array(
         [
-            np.histogram(part.dropna().to_numpy(dtype=float), _bins(numbers), wide)[0].astype(float)
-            for part in groups
+            np.histogram(data.dropna().to_numpy(dtype=float), _bins(numbers), wide)[0].astype(float)
+            for data in groups
         ]
     )
     quarter, middle, three = (
@@ -496,23 +496,23 @@ def of_holes(look: Look) -> str:
 
 def of_duplicates(look: Look) -> str:
     """Rows and columns that are there twice."""
-    parts = []
+    sentences = []
     if look.repeated:
         is_single = look.repeated == 1
-        parts.append(
+        sentences.append(
             f"{plural(look.repeated, 'row')} {'equals' if is_single else 'equal'} an earlier row "
             "in every cell: if the same one is there twice, held-out rows are not new"
         )
     if look.contradicting:
-        parts.append(
+        sentences.append(
             f"{plural(look.contradicting, 'row')} are equal in all but “{clipped(look.target)}”, "
             "in which they differ"
         )
-    parts += [
+    sentences += [
         f"“{clipped(second)}” tells the same as “{clipped(first)}”, row by row"
         for first, second in look.alike[:6]
     ]
-    return f"{'; '.join(parts)}." if parts else "No row and no column is there twice."
+    return f"{'; '.join(sentences)}." if sentences else "No row and no column is there twice."
 
 
 def of_pairs(look: Look) -> str:
@@ -557,14 +557,14 @@ def render_look(first_look: Look) -> str:
     return words.harmless(page)
 
 
-def spread(one: Spread) -> Markup:
+def spread(drawn: Spread) -> Markup:
     """A column as a picture: stacked bars, with the ends or the levels below."""
-    styles = [f"fill c{c % 8}" for c in range(len(one.bars))]
-    bars = stacked(one.bars, WIDTH, HEIGHT, styles)
+    styles = [f"fill c{c % 8}" for c in range(len(drawn.bars))]
+    bars = stacked(drawn.bars, WIDTH, HEIGHT, styles)
     axis = segment(0, HEIGHT, WIDTH, HEIGHT, "axis")
-    title = f"Distribution of {one.column.name}: {one.facts}"
+    title = f"Distribution of {drawn.column.name}: {drawn.facts}"
     return picture(
-        WIDTH, HEIGHT + 20, title, *bars, axis, *_under(one, WIDTH / max(one.bars.shape[1], 1))
+        WIDTH, HEIGHT + 20, title, *bars, axis, *_under(drawn, WIDTH / max(drawn.bars.shape[1], 1))
     )
 
 

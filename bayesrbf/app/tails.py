@@ -65,12 +65,12 @@ def _pareto(excess: Float[np.ndarray, " cell"], end: float) -> tuple[float, floa
     if n > POINTS:
         inside = np.quantile(inside, (np.arange(POINTS) + 0.5) / POINTS)
     # Each quantile stands for so many surprises, so that the prior weighs what it should.
-    each = n / max(inside.size, 1)
+    weight = n / max(inside.size, 1)
     scales = SCALES * (inside.mean() if n else 1.0)
     log_posterior = np.array(
         [
             -n * np.log(scales)
-            - (1 + 1 / shape) * np.log1p(shape * inside[:, None] / scales).sum(0) * each
+            - (1 + 1 / shape) * np.log1p(shape * inside[:, None] / scales).sum(0) * weight
             - beyond / shape * np.log1p(shape * end / scales)
             - 0.5 * (shape / PRIOR_SCALE) ** 2
             for shape in TAIL_SHAPES

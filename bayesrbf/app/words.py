@@ -111,11 +111,11 @@ def ends(low: float, high: float, form: Callable[[float], str] = number) -> str:
     return between(form(low), form(high))
 
 
-def with_ends(one: Interval, form: Callable[[float], str] = number) -> str:
+def with_ends(interval: Interval, form: Callable[[float], str] = number) -> str:
     """A figure and its interval, in brackets; a dash where it is not known."""
-    if math.isnan(one.value):
+    if math.isnan(interval.value):
         return "–"
-    return f"{form(one.value)} ({ends(one.lower, one.upper, form)})"
+    return f"{form(interval.value)} ({ends(interval.lower, interval.upper, form)})"
 
 
 def tick(value: float, step: float) -> str:
@@ -292,14 +292,14 @@ def aligned(table: list[list[str]]) -> list[str]:
     ]
 
 
-def row_name(index: pd.Index, place: int) -> str:
+def row_name(index: pd.Index, position: int) -> str:
     """Name of a row: its cell in the column that names rows, or its number from 1.
 
     >>> import pandas as pd
     >>> row_name(pd.RangeIndex(3), 0), row_name(pd.Index(["A7", "B2"], name="case"), 1)
     ('1', 'B2')
     """
-    return str(place + 1) if index.name is None else clipped(index[place], 30)
+    return str(position + 1) if index.name is None else clipped(index[position], 30)
 
 
 def cell_text(value: object) -> str:

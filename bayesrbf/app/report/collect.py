@@ -221,7 +221,7 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
         with phase(DRAWS):
             drawn = draw_posterior(job, fitted.model)
         with phase(ROWS):
-            judged, uncertainty, moved, findings = _looks(job, drawn)
+            judged, uncertainty, effects, findings = _looks(job, drawn)
         cells, refitted = None, Refits()
         if not job.knows_holes:
             with phase(CELLS):
@@ -234,7 +234,7 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
                 refitted = replace(refitted, learning=learning)
     with _heard() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
         intervals = doubt.read_intervals(job, drawn)
-    heard += [f"In the rehearsal: {sentence}" for sentence in rehearsing if sentence not in heard]
+    heard += [f"In the rehearsal: {message}" for message in rehearsing if message not in heard]
     known, doubtful = doubt.held_out_uncertainty(drawn.refined.fitted_, held_out, uncertainty)
     fits = Fits(
         job=job,
@@ -247,7 +247,7 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
         doubtful=doubtful,
         widths=(doubtful["upper"] - doubtful["lower"]).to_numpy(),
         judged=judged,
-        moves=moved,
+        moves=effects,
         findings=findings,
         cells=cells,
         refits=refitted,
@@ -267,8 +267,8 @@ def _looks(job: Job, drawn: Drawn) -> tuple[JudgedTable, xr.Dataset, Moves, tupl
         lambda: moves.compute(job, drawn.model),
         lambda: drawn.refined.fitted_.findings(),
     ]
-    judged, uncertainty, moved, findings = run_tasks(lambda look: look(), looks, "Looks")
-    return judged, uncertainty, moved, findings
+    judged, uncertainty, effects, findings = run_tasks(lambda look: look(), looks, "Looks")
+    return judged, uncertainty, effects, findings
 
 
 @contextmanager
@@ -289,13 +289,13 @@ def _validated(job: Job, procedure: Procedure, fitted: Fitted, phase: Phase) -> 
     The model is fitted again fold by fold, unless its own fit has held the same rows out.
     """
     fitters: dict[str, Fitter] = {FREQUENCIES: class_frequencies, **rivals(job)}
-    own = fitted.out_of_fold
-    if own is None:
+    out_of_fold = fitted.out_of_fold
+    if out_of_fold is None:
         fitters = {MODEL: lambda X, y: procedure(X, y).model, **fitters}
     held_out = hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase)
-    if own is None:
+    if out_of_fold is None:
         return held_out
-    of_model = own.reindex(index=range(len(job.X)), columns=held_out.classes).to_numpy()
+    of_model = out_of_fold.reindex(index=range(len(job.X)), columns=held_out.classes).to_numpy()
     return replace(held_out, probabilities={MODEL: of_model, **held_out.probabilities})
 
 

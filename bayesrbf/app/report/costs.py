@@ -74,29 +74,29 @@ def compute(
     """
     if not costs:
         return None
-    each = costs_of(held_out.classes, costs)
+    class_costs = costs_of(held_out.classes, costs)
     names = [str(label) for label in held_out.classes]
     rows = held_out.scored
     labels = held_out.labels[rows]
     probabilities = {name: held_out.probabilities[name][rows] for name in classifiers}
-    dear = int(np.argmax(each))
-    along = each[dear] * np.linspace(0, FURTHEST, COST_STEPS)
-    is_dear = np.arange(each.size) == dear
-    given, varied = mistakes(each), mistakes(np.where(is_dear, along[:, None], each))
+    dear = int(np.argmax(class_costs))
+    along = class_costs[dear] * np.linspace(0, FURTHEST, COST_STEPS)
+    is_dear = np.arange(class_costs.size) == dear
+    matrix, varied = mistakes(class_costs), mistakes(np.where(is_dear, along[:, None], class_costs))
     curves = [(name, cost_curve(p, labels, varied)) for name, p in probabilities.items()]
     best = np.array([constant(labels, step) for step in varied])
-    own = paid(probabilities[classifiers[0]], labels, given)
+    row_costs = paid(probabilities[classifiers[0]], labels, matrix)
     return Costs(
-        given=tuple(zip(names, map(float, each), strict=True)),
+        given=tuple(zip(names, map(float, class_costs), strict=True)),
         rows=(
-            *((name, float(paid(p, labels, given).mean())) for name, p in probabilities.items()),
-            (SAME, constant(labels, given)),
+            *((name, float(paid(p, labels, matrix).mean())) for name, p in probabilities.items()),
+            (SAME, constant(labels, matrix)),
         ),
         dearest=names[dear],
-        here=float(each[dear]),
+        here=float(class_costs[dear]),
         along=along,
         curves=(*curves, (SAME, best)),
-        by_class=tuple(map(float, np.bincount(labels, own, minlength=each.size))),
+        by_class=tuple(map(float, np.bincount(labels, row_costs, minlength=class_costs.size))),
     )
 
 
@@ -105,12 +105,12 @@ def say(costs: Costs | None, threshold: float | None, where: str) -> dict[str, s
     if costs is None:
         return {"costs": ""}
     rows = [f"{number(cost)} by {name}" for name, cost in costs.rows]
-    said = f"By the decision of least expected cost, a row {where} costs {listing(rows, 9)}, " + (
+    text = f"By the decision of least expected cost, a row {where} costs {listing(rows, 9)}, " + (
         "in the unit in which costs were given."
         if threshold is None
         else "where a row that is called an event in vain costs 1."
     )
-    return {"costs": said}
+    return {"costs": text}
 
 
 def show(costs: Costs | None) -> dict[str, Any]:
@@ -182,12 +182,12 @@ def problems_of_focus(focus: Focus, classes: Iterable[object], owner: str) -> It
     0 and finite; received 0."]
     """
     names = sorted(str(label) for label in classes)
-    said = [(name, "has a cost") for name in focus.costs]
-    said += [(name, "has an action") for name in focus.actions]
-    said += [] if focus.event is None else [(focus.event, "is the event")]
-    for name, what in said:
+    named = [(name, "has a cost") for name in focus.costs]
+    named += [(name, "has an action") for name in focus.actions]
+    named += [] if focus.event is None else [(focus.event, "is the event")]
+    for name, role in named:
         if name not in names:
-            yield f"{name!r} {what} and is no class of {owner}: {', '.join(names)}."
+            yield f"{name!r} {role} and is no class of {owner}: {', '.join(names)}."
     for name, cost in focus.costs.items():
         if not (math.isfinite(cost) and cost > 0):
             yield f"The cost of {name!r} must be above 0 and finite; received {cost:g}."

@@ -59,8 +59,8 @@ def compute(drawn: Drawn, findings: tuple[Finding, ...], heard: tuple[str, ...])
     )
     fit = refined.fitted_
     if not fit.__lacks__("prior"):
-        asked = fit.rows.take(slice(None, None, -(-fit.rows.n_obs // MAX_ASKED)))
-        status += (f"Prior: {prior_sensitivity(fit, asked).message}",)
+        thinned = fit.rows.take(slice(None, None, -(-fit.rows.n_obs // MAX_ASKED)))
+        status += (f"Prior: {prior_sensitivity(fit, thinned).message}",)
     by_error = refined.model_.pools
     read = drawn.sentence, status, findings, tuple(variables), heard
     return Diagnostics(*read, draws is not None, by_error)

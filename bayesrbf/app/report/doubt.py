@@ -117,8 +117,8 @@ class Doubt:
     def unsettled(self, costs: bool) -> tuple[int, int, str]:
         """Rows that no decision is settled for, of how many, and in which sense."""
         if costs and self.event is not None and self.undecided is not None:
-            how = f"their intervals hold the threshold of {percent(self.event.threshold)}"
-            return self.undecided, len(self.outcome), how
+            criterion = f"their intervals hold the threshold of {percent(self.event.threshold)}"
+            return self.undecided, len(self.outcome), criterion
         return self.below, self.judged, f"held out; no class reaches {percent(self.threshold)}"
 
 
@@ -153,7 +153,7 @@ def compute(
     # Rows that are settled are no doubt; some of them show how far they are from it.
     listed = LISTED_ROWS if undecided is None else int(np.clip(undecided, NEAREST, LISTED_ROWS))
     worst = np.argsort(order, kind="stable")[:listed]
-    own = next(iter(held_out.probabilities.values()))
+    probabilities = next(iter(held_out.probabilities.values()))
     scored, labels = held_out.scored, held_out.labels[known]
     right = uncertainty[names.PROBABILITY].to_numpy().argmax(1) == labels
     outcome = np.where(labels >= 0, right, -1)
@@ -164,7 +164,7 @@ def compute(
         outcome=outcome,
         rows=rows,
         judged=scored.size,
-        below=int((own[scored].max(1) < THRESHOLD).sum()),
+        below=int((probabilities[scored].max(1) < THRESHOLD).sum()),
         threshold=THRESHOLD,
         novel=novel_rows(job, judged),
         intervals=intervals,
@@ -187,35 +187,35 @@ def _unsure(
     has_density = FAMILIES[job.family].has_components
     nearest = _nearest(job.X.iloc[worst], model) if has_density else [""] * len(worst)
     # Shares of the model's own doubt: the draws have another, of which a gain is no part.
-    own = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST_DOUBT)
+    model_entropy = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST_DOUBT)
     worth = None
     if has_density or FAMILIES[job.family].pools:
-        worth = model.acquire_cells(job.X.iloc[worst])["gain"].to_pandas() / own[:, None]
+        worth = model.acquire_cells(job.X.iloc[worst])["gain"].to_pandas() / model_entropy[:, None]
     result = []
-    for place, row in enumerate(worst):
-        here = uncertainty.isel(obs=place)
-        p = here[names.PROBABILITY].to_numpy()
-        best = said = int(p.argmax())
+    for position, row in enumerate(worst):
+        of_row = uncertainty.isel(obs=position)
+        p = of_row[names.PROBABILITY].to_numpy()
+        best = decided = int(p.argmax())
         if event is not None:
             best = event.column
-            said = best if p[best] >= event.threshold else 1 - best
-        lower, upper = float(here["lower"][best]), float(here["upper"][best])
-        total = max(float(here["total_entropy"]), LEAST_DOUBT)
-        epistemic = float(here["epistemic_entropy"])
-        given = job.y.iloc[row]
+            decided = best if p[best] >= event.threshold else 1 - best
+        lower, upper = float(of_row["lower"][best]), float(of_row["upper"][best])
+        total = max(float(of_row["total_entropy"]), LEAST_DOUBT)
+        epistemic = float(of_row["epistemic_entropy"])
+        label = job.y.iloc[row]
         result.append(
             UnsureRow(
                 row=job.row(int(row)),
-                given="" if pd.isna(given) else str(given),
-                predicted=job.focus.action(model.classes_[said]),
+                given="" if pd.isna(label) else str(label),
+                predicted=job.focus.action(model.classes_[decided]),
                 probability=float(p[best]),
                 lower=lower,
                 upper=upper,
-                aleatoric=float(here["aleatoric_entropy"]),
+                aleatoric=float(of_row["aleatoric_entropy"]),
                 epistemic=epistemic,
-                component=nearest[place],
+                component=nearest[position],
                 help=what_would_help(
-                    {} if worth is None else worth.iloc[place],
+                    {} if worth is None else worth.iloc[position],
                     epistemic / total,
                     (lower, upper),
                     event is not None and (upper < event.threshold or lower > event.threshold),
@@ -278,12 +278,12 @@ def held_out_uncertainty(
     Labelled rows were held out; of rows without a label ``uncertainty`` has the answers. Where
     rows that were held out have no interval, no row has one.
     """
-    own, prob = next(iter(held_out.probabilities.values())), float(uncertainty.attrs["prob"])
+    p, prob = next(iter(held_out.probabilities.values())), float(uncertainty.attrs["prob"])
     answers = {name: values.to_numpy().copy() for name, values in uncertainty.data_vars.items()}
-    found = fit.held_out_summary(own, prob)
+    found = fit.held_out_summary(p, prob)
     rows = held_out.scored if found is None else found[0]
-    answers[names.PROBABILITY][rows] = own[rows]
-    answers["total_entropy"][rows] = entropy(own[rows])
+    answers[names.PROBABILITY][rows] = p[rows]
+    answers["total_entropy"][rows] = entropy(p[rows])
     spreads = ("lower", "upper", "aleatoric_entropy", "epistemic_entropy")
     for name in spreads:
         values = np.nan if found is None else getattr(found[1], name.removesuffix("_entropy"))
@@ -366,21 +366,21 @@ def _rehearsed(job: Job, drawn: Drawn) -> str:
     except ValueError as error:
         # Labels drawn for a table with rare classes may allow no fit; the report does without.
         return f"How often these intervals hold the truth could not be tried: {error}"
-    sentence = str(rehearsal.attrs["sentence"])
+    message = str(rehearsal.attrs["sentence"])
     at = rehearsal.sel(level=REHEARSED_LEVEL)
     most = float(at["overall_coverage"] + SURELY_NARROW * at["overall_error"])
     if most >= REHEARSED_LEVEL:
-        return sentence
+        return message
     return (
-        f"{sentence} They are too narrow: {number(SURELY_NARROW)} standard errors more would be "
+        f"{message} They are too narrow: {number(SURELY_NARROW)} standard errors more would be "
         f"{percent(most)}. Less is known than they show."
     )
 
 
 def tell(doubt: Doubt, *, costs: bool) -> Iterator[tuple[str, str]]:
     """How many rows no decision is settled for."""
-    some, rows, how = doubt.unsettled(costs)
-    yield "unsure of", f"{some} of {plural(rows, 'row')}, {how}"
+    n_unsettled, rows, criterion = doubt.unsettled(costs)
+    yield "unsure of", f"{n_unsettled} of {plural(rows, 'row')}, {criterion}"
 
 
 def say(doubt: Doubt) -> dict[str, str]:
@@ -430,14 +430,14 @@ def _doubt(doubt: Doubt) -> Markup:
         (0.0, max(float(epistemic.max(initial=0)), 0.005) * 1.08),
         WIDE_BOX,
     )
-    places = np.unique(np.linspace(0, len(outcome) - 1, MOST_POINTS).astype(int))
-    places = places[np.argsort(-outcome[places], kind="stable")]
-    places = np.concatenate([places[outcome[places] != 0], places[outcome[places] == 0]])
+    rows = np.unique(np.linspace(0, len(outcome) - 1, MOST_POINTS).astype(int))
+    rows = rows[np.argsort(-outcome[rows], kind="stable")]
+    rows = np.concatenate([rows[outcome[rows] != 0], rows[outcome[rows] == 0]])
     dots = [
         _outcome_mark(
             axes.at_x(float(aleatoric[i])), axes.at_y(float(epistemic[i])), int(outcome[i])
         )
-        for i in places
+        for i in rows
     ]
     title = (
         f"Doubt by overlap (aleatoric) against doubt about the model (epistemic) of "

@@ -97,9 +97,9 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
         tail, expected = np.full((2, len(fills.tail), len(reals)), np.nan)
         columns = fitted.columns_
         feature_of = {columns.names[i]: at for i, at in columns.number_features.items()}
-        there = [place for place, name in enumerate(reals) if name in feature_of]
-        places = [feature_of[reals[place]] for place in there]
-        tail[:, there], expected[:, there] = fills.tail[:, places], fills.expected[:, places]
+        there = [position for position, name in enumerate(reals) if name in feature_of]
+        features = [feature_of[reals[position]] for position in there]
+        tail[:, there], expected[:, there] = fills.tail[:, features], fills.expected[:, features]
         return tail, expected
 
     numbers = np.unique(folds[folds >= 0]).tolist()
@@ -144,7 +144,7 @@ def compute(job: Job, judged: JudgedTable, cells: HeldOutCells | None) -> Imputa
         missing=int(missing.sum()),
         examples=() if drawn is None else _examples(job, drawn, holes),
         nominal=NOMINAL,
-        covered=np.array([each.mean() if each.size else np.nan for each in inside]),
+        covered=np.array([covers.mean() if covers.size else np.nan for covers in inside]),
         n_checked=inside[0].size,
         hidden_truth=cells is None,
         truth=truth,
@@ -184,39 +184,39 @@ def _against_truth(
     rank = ((drawn.values < truth).sum(0) + 0.5) / (len(drawn.values) + 1)
     filled = (drawn.values.mean(0) - centre) / scale
     every = np.abs(2 * rank - 1), (truth - centre) / scale, filled
-    depth, true, filled = (one[drawn.missing] for one in every)
+    depth, true, filled = (cells[drawn.missing] for cells in every)
     return depth, true, filled
 
 
 def _examples(job: Job, drawn: _Completed, rows: np.ndarray) -> tuple[Filled, ...]:
     """A few missing cells, chosen at random."""
-    places = np.argwhere((drawn.X.isna() & job.X.notna().any()).to_numpy())
-    chosen = np.random.default_rng(job.seed).permutation(len(places))[:EXAMPLES]
-    return tuple(_filled(job, drawn, rows, *places[i].tolist()) for i in np.sort(chosen))
+    positions = np.argwhere((drawn.X.isna() & job.X.notna().any()).to_numpy())
+    chosen = np.random.default_rng(job.seed).permutation(len(positions))[:EXAMPLES]
+    return tuple(_filled(job, drawn, rows, *positions[i].tolist()) for i in np.sort(chosen))
 
 
-def _filled(job: Job, drawn: _Completed, rows: np.ndarray, place: int, column: int) -> Filled:
+def _filled(job: Job, drawn: _Completed, rows: np.ndarray, position: int, column: int) -> Filled:
     """One missing cell in words."""
     name = drawn.X.columns[column]
-    true: Any = "" if job.truth is None else job.truth.X[name].iloc[rows[place]]
+    true: Any = "" if job.truth is None else job.truth.X[name].iloc[rows[position]]
     if name in drawn.reals:
-        values = drawn.values[:, place, drawn.reals.index(name)]
+        values = drawn.values[:, position, drawn.reals.index(name)]
         low, high = np.quantile(values, [0.05, 0.95])
         value = job.mean(name, float(values.mean()))
         interval = between(job.cell(name, float(low)), job.cell(name, float(high)))
         truth = "" if job.truth is None else job.cell(name, float(true))
     elif not job.kinds[name].has_levels:  # on a circle
         kind = job.kinds[name]
-        cells = np.array([table[name].iloc[place] for table in drawn.tables], dtype=float)
+        cells = np.array([table[name].iloc[position] for table in drawn.tables], dtype=float)
         mean = kind.encode(cells).mean(axis=0, keepdims=True)
         value = job.mean(name, float(kind.decode(mean)[0]))
         interval = f"± {job.mean(name, float(kind.deviation(mean)[0]))}"
         truth = "" if job.truth is None else job.cell(name, float(true))
     else:
-        levels = pd.Series([table[name].iloc[place] for table in drawn.tables]).value_counts()
+        levels = pd.Series([table[name].iloc[position] for table in drawn.tables]).value_counts()
         value, interval = str(levels.index[0]), percent(levels.iloc[0] / levels.sum())
         truth = str(true)
-    return Filled(job.row(int(rows[place])), str(name), value, interval, truth)
+    return Filled(job.row(int(rows[position])), str(name), value, interval, truth)
 
 
 def say(imputations: Imputations, missing: float) -> dict[str, str]:
@@ -273,8 +273,8 @@ def _against_hidden(imputations: Imputations) -> Markup:
     """Filled cells against hidden ones, in standard deviations from the column's mean."""
     truth, filled, ends = imputations.truth, imputations.filled, (-3.0, 5.0)
     axes = PlotArea(ends, ends, (44.0, 12.0, 284.0, 252.0))
-    places = np.unique(np.linspace(0, len(truth) - 1, 1200).astype(int))
-    inside = [i for i in places if ends[0] < truth[i] < ends[1] and ends[0] < filled[i] < ends[1]]
+    sample = np.unique(np.linspace(0, len(truth) - 1, 1200).astype(int))
+    inside = [i for i in sample if ends[0] < truth[i] < ends[1] and ends[0] < filled[i] < ends[1]]
     dots = [
         dot(axes.at_x(float(filled[i])), axes.at_y(float(truth[i])), 2, "fill c0 veil")
         for i in inside

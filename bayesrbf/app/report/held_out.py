@@ -101,10 +101,10 @@ def hold_out(
     splits = splits_of(labels, n_folds, seed) if splits is None else splits
     folds = splits.folds
     results = {name: np.full((len(X), classes.size), np.nan) for name in fitters}
-    parts = [(fold, name) for fold in splits.numbers.tolist() for name in fitters]
+    tasks = [(fold, name) for fold in splits.numbers.tolist() for name in fitters]
 
-    def answer(part: tuple[int, str]) -> tuple[np.ndarray, float]:
-        (fold, name), start = part, perf_counter()
+    def answer(task: tuple[int, str]) -> tuple[np.ndarray, float]:
+        (fold, name), start = task, perf_counter()
         test, train = folds == fold, splits.training(fold)
         fitted = fitters[name](X[train], y[train])
         columns = np.searchsorted(classes, fitted.classes_)
@@ -114,8 +114,8 @@ def hold_out(
 
     seconds = dict.fromkeys(fitters, 0.0)
     with phase(CROSS_VALIDATION):
-        answers = run_tasks(answer, parts, "Folds")
-    for (fold, name), (probabilities, took) in zip(parts, answers, strict=True):
+        answers = run_tasks(answer, tasks, "Folds")
+    for (fold, name), (probabilities, took) in zip(tasks, answers, strict=True):
         results[name][folds == fold] = probabilities
         seconds[name] += took
     return HeldOutRows(tuple(classes.tolist()), labels, folds, results, seconds)
@@ -179,14 +179,14 @@ def _ridge(penalty: float) -> LogisticRegression:
 def _penalty(Z: Any, labels: Int[np.ndarray, " obs"], pairs: Sequence[tuple[Any, Any]]) -> float:
     """The penalty of least log loss on rows held out; 1 where none can be held out."""
     classes = np.unique(labels)
-    parts = [(train, test) for train, test in pairs if np.isin(classes, labels[train]).all()]
-    if not parts:
+    splits = [(train, test) for train, test in pairs if np.isin(classes, labels[train]).all()]
+    if not splits:
         return 1.0
     losses: list[float] = []
     for penalty in PENALTIES:
         rows = [
             log_loss(_ridge(penalty).fit(Z[a], labels[a]).predict_proba(Z[b]), labels[b])
-            for a, b in parts
+            for a, b in splits
         ]
         losses.append(float(np.concatenate(rows).mean()))
         if len(losses) - 1 - int(np.argmin(losses)) >= WORSE_IN_A_ROW:

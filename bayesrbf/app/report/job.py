@@ -62,18 +62,18 @@ class Splits:
     @property
     def sentence(self) -> str:
         """Sentences on hold-out by time or by group; empty where rows are held out by chance."""
-        parts = []
+        texts = []
         if self.centres:
-            parts.append(
+            texts.append(
                 f"Each of {plural(len(self.centres), 'centre')} was held out in turn, and "
                 "predicted from the rows of all others."
             )
             if (rest := int((self.folds < 0).sum())) > 0:
                 rows = plural(rest, "row")
-                parts.append(f"{rows} without a centre or a label taught all, and were not judged.")
+                texts.append(f"{rows} without a centre or a label taught all, and were not judged.")
         if self.times is not None:
             n_rows, folds = int((self.folds >= 0).sum()), self.numbers.size
-            parts.append(
+            texts.append(
                 f"The latest {plural(n_rows, 'labelled row')} were held out in "
                 f"{plural(folds, 'part')}, each predicted from the rows before it; weights and "
                 "temperatures were fitted to some of those held out by chance, so that a drift is "
@@ -81,8 +81,8 @@ class Splits:
             )
         if self.groups is not None:
             groups = plural(np.unique(self.groups).size, "group")
-            parts.append(f"Rows of one group ({groups}) were never on both sides of a split.")
-        return " ".join(parts)
+            texts.append(f"Rows of one group ({groups}) were never on both sides of a split.")
+        return " ".join(texts)
 
 
 def fold_count(labels: Int[np.ndarray, " obs"], most: int) -> int:

@@ -63,8 +63,8 @@ class Judgement:
     def drawn(self) -> list[int]:
         """Positions of the other classes, the most frequent first, as many as have pictures."""
         rows = list(self.class_counts.items())
-        told = [c for c, (name, _) in enumerate(rows) if name not in self.unvalidated]
-        return sorted(told, key=lambda c: -rows[c][1])[:MOST_CLASSES]
+        validated = [c for c, (name, _) in enumerate(rows) if name not in self.unvalidated]
+        return sorted(validated, key=lambda c: -rows[c][1])[:MOST_CLASSES]
 
     @property
     def sections(self) -> tuple[Section, ...]:
@@ -160,18 +160,18 @@ JUDGED: Final = (
 
 def sentences(record: Judgement) -> dict[str, str]:
     """The sentences of all sections by name; empty where there is nothing to say."""
-    return {name: told for part in record.sections for name, told in part.said(record).items()}
+    return {name: text for section in record.sections for name, text in section.said(record).items()}
 
 
 def pictures(record: Judgement) -> dict[str, Any]:
     """The pictures of all sections by name, ready to be placed."""
-    return {name: drawn for part in record.sections for name, drawn in part.shown(record).items()}
+    return {name: drawn for section in record.sections for name, drawn in section.shown(record).items()}
 
 
 def lines(record: Judgement) -> Iterator[tuple[str, str]]:
     """Names and figures of all sections, as a terminal has them."""
-    for part in record.sections:
-        yield from part.told(record)
+    for section in record.sections:
+        yield from section.told(record)
     units = "rows" if record.judged.groups is None else "groups"
     level = percent(record.focus.level)
     yield "in brackets", f"intervals of {level}; those of leads count {units}"
@@ -179,19 +179,19 @@ def lines(record: Judgement) -> Iterator[tuple[str, str]]:
 
 def figures(record: Judgement) -> dict[str, Any]:
     """The verdict and the figures of all sections by name, for machines."""
-    told = sentences(record)
+    messages = sentences(record)
     found = {
         "target": record.target,
         "classes": record.classes,
         "prob": record.focus.level,
-        "verdict": told["verdict"],
-        "evidence": told["evidence"],
+        "verdict": messages["verdict"],
+        "evidence": messages["evidence"],
     }
-    for part in record.sections:
-        found |= part.figures(record)
+    for section in record.sections:
+        found |= section.figures(record)
     return found
 
 
 def compute(at: Unseen, sections: Iterable[Section]) -> dict[str, Any]:
     """The records of some sections by the names of their fields."""
-    return {part.record: part.computed(at) for part in sections}
+    return {section.record: section.computed(at) for section in sections}

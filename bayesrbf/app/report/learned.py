@@ -94,8 +94,8 @@ def read_class_column(job: Job, name: str, classes: list[str]) -> ClassColumn:
         levels = sorted({str(cell) for column in cells for cell in column})
         texts = [np.array([str(cell) for cell in column]) for column in cells]
         shares = [np.array([_share(text == level) for level in levels]) for text in texts]
-        own = tuple(ClassCells(len(t), share) for t, share in zip(texts, shares, strict=True))
-        return ClassColumn(name, np.arange(len(levels) + 1.0), tuple(levels), own)
+        bars = tuple(ClassCells(len(t), share) for t, share in zip(texts, shares, strict=True))
+        return ClassColumn(name, np.arange(len(levels) + 1.0), tuple(levels), bars)
     reals = [column.astype(float) for column in cells]
     edges, few = _edges(np.concatenate(reals))
     return ClassColumn(
@@ -183,13 +183,13 @@ def component_names(density: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def compute(job: Job, model: Any, refined: Any, moves: Moves) -> Learned:
+def compute(job: Job, model: Any, refined: Any, effects: Moves) -> Learned:
     """Members, classes and means; columns are ordered by contribution.
 
     Components are the classifier's own, or those of its hidden layer: stacks, sparse mixtures and
     exemplars have none.
     """
-    leading = [one.name for one in moves.contributions]
+    leading = [contribution.name for contribution in effects.contributions]
     components: dict[str, Any] = {"component_names": (), "weights": (), "means": ()}
     if FAMILIES[job.family].has_components:
         components = {
@@ -244,13 +244,13 @@ def _means(
         draws = drawn.posterior_[names.POSTERIOR][names.MEANS].to_numpy()
         in_units = columns.decoded(mixture.in_users_units(mixture.units.forward(draws)))
         spread = in_units.std(axis=(0, 1))
-    places = {columns.names[i]: feature for i, feature in columns.number_features.items()}
-    chosen = [name for name in leading if name in places][:MEANS]
+    features = {columns.names[i]: feature for i, feature in columns.number_features.items()}
+    chosen = [name for name in leading if name in features][:MEANS]
     return tuple(
         (
             name,
-            tuple(job.mean(name, float(mean)) for mean in means[:, places[name]]),
-            tuple(map(float, spread[:, places[name]])),
+            tuple(job.mean(name, float(mean)) for mean in means[:, features[name]]),
+            tuple(map(float, spread[:, features[name]])),
         )
         for name in chosen
     )
@@ -389,11 +389,11 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
         return picture(SMALL_WIDTH, box[3] + NAMED, title, *_level_bars(column, box, shown))
     limits, marks, bottom = (float(column.edges[0]), float(column.edges[-1])), [], top
     for c in shown:
-        own = column.classes[c]
-        most = max(float(part.max(initial=0.0)) for part in (own.bars, own.masses, own.curve))
+        cells = column.classes[c]
+        most = max(float(bar.max(initial=0.0)) for bar in (cells.bars, cells.masses, cells.curve))
         axes = PlotArea(limits, (0.0, most or 1.0), (left, bottom, right, bottom + CLASS_LANE))
-        marks += _lane(column, own, axes, c)
-        label = f"{clipped(classes[c], 24)} ({plural(own.cells, 'cell')})"
+        marks += _lane(column, cells, axes, c)
+        label = f"{clipped(classes[c], 24)} ({plural(cells.cells, 'cell')})"
         marks.append(element("text", label, class_="tick end", x=right, y=bottom - 4))
         bottom += CLASS_LANE + top
     ends = PlotArea(limits, (0.0, 1.0), (left, top, right, bottom - top))
@@ -401,16 +401,16 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
     return picture(SMALL_WIDTH, bottom - top + 40, title, frame, *marks)
 
 
-def _lane(column: ClassColumn, own: ClassCells, axes: PlotArea, c: int) -> list[Markup]:
+def _lane(column: ClassColumn, cells: ClassCells, axes: PlotArea, c: int) -> list[Markup]:
     """Bars of a class's cells, atoms as narrow full ones, and its curve."""
-    bins = zip(column.edges[:-1], column.edges[1:], own.bars, strict=True)
-    places = [
+    bins = zip(column.edges[:-1], column.edges[1:], cells.bars, strict=True)
+    shapes = [
         *((low, high, share, "veil ") for low, high, share in bins),
-        *((at, at, mass, "") for at, mass in zip(own.atoms, own.masses, strict=True)),
+        *((at, at, mass, "") for at, mass in zip(cells.atoms, cells.masses, strict=True)),
     ]
     base = axes.at_y(0.0)
     marks = []
-    for low, high, share, look in places:
+    for low, high, share, look in shapes:
         wide = max(axes.at_x(float(high)) - axes.at_x(float(low)) - 0.5, ATOM if low == high else 1)
         start = axes.at_x(float(low)) - (wide / 2 if low == high else 0.0)
         y = axes.at_y(float(share))
@@ -418,8 +418,8 @@ def _lane(column: ClassColumn, own: ClassCells, axes: PlotArea, c: int) -> list[
         bar = element("rect", class_=style, x=start, y=y, width=wide, height=base - y)
         marks += [bar] if share > 0 else []
     marks.append(element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=base, y2=base))
-    if own.curve.size:
-        line = points(map(axes.at_x, own.grid), map(axes.at_y, own.curve))
+    if cells.curve.size:
+        line = points(map(axes.at_x, cells.grid), map(axes.at_y, cells.curve))
         marks.append(element("polyline", class_=f"line c{c % 8}", points=line))
     return marks
 
@@ -434,9 +434,9 @@ def _level_bars(
     marks = []
     for level in range(len(column.levels)):
         start = axes.at_x(level + 0.1)
-        for place, c in enumerate(shown):
+        for lane, c in enumerate(shown):
             height = axes.at_y(0.0) - axes.at_y(float(column.classes[c].bars[level]))
-            x, y, width = start + place * wide, box[3] - height, max(wide - 1, 1.0)
+            x, y, width = start + lane * wide, box[3] - height, max(wide - 1, 1.0)
             marks.append(rect(x, y, width, height, f"fill c{c % 8}"))
     names = level_names(replace(axes, x=(-0.5, axes.x[1] - 0.5)), column.name, column.levels)
     base = element("line", class_="axis", x1=box[0], x2=box[2], y1=box[3], y2=box[3])

@@ -78,7 +78,7 @@ def compute(job: Job, model: Any) -> Moves:
     """Contributions and effects of all columns."""
     effects, base = read_effects(job, model)
     added = contributions(job, model, effects, base)
-    leading = [one.name for one in added]
+    leading = [contribution.name for contribution in added]
     ordered = sorted(effects, key=lambda effect: leading.index(effect.name))
     return Moves(tuple(added), tuple(ordered), base)
 
@@ -98,20 +98,20 @@ def contributions(
     everything = model.predict_proba(X)
     alone = {}
     for effect in effects:
-        moved = rel_entr(effect.probabilities, np.maximum(nothing, LEAST_WITHOUT)).sum(axis=1)
+        divergence = rel_entr(effect.probabilities, np.maximum(nothing, LEAST_WITHOUT)).sum(axis=1)
         observed = float(job.X[effect.name].notna().mean())
-        alone[effect.name] = max(float(effect.weights @ moved) * observed, 0.0)
-    leading, moves = sorted(alone, key=lambda name: -alone[name]), []
-    for place, name in enumerate(leading):
+        alone[effect.name] = max(float(effect.weights @ divergence) * observed, 0.0)
+    leading, found = sorted(alone, key=lambda name: -alone[name]), []
+    for rank, name in enumerate(leading):
         there, beside = X[name].notna().to_numpy(), 0.0
-        if there.any() and place < MOST_LEFT_OUT:
+        if there.any() and rank < MOST_LEFT_OUT:
             hidden = np.zeros((int(there.sum()), X.shape[1]), dtype=bool)
             hidden[:, list(X.columns).index(name)] = True
             without = _predicted(model, X[there], hidden, with_pattern=True)
             without = np.maximum(without, LEAST_WITHOUT)
             beside = max(float(rel_entr(everything[there], without).sum() / len(X)), 0.0)
-        moves.append(Contribution(name, alone[name], beside))
-    return sorted(moves, key=lambda move: -move.most)
+        found.append(Contribution(name, alone[name], beside))
+    return sorted(found, key=lambda move: -move.most)
 
 
 def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.ndarray, " label"]]:
@@ -180,12 +180,12 @@ def _predicted(
     return np.exp(model.fitted_.class_log_probabilities(rows))
 
 
-def say(moves: Moves, *, helps: bool) -> dict[str, str]:
+def say(effects: Moves, *, helps: bool) -> dict[str, str]:
     """The columns that move the probabilities most, alone and beside all others.
 
     ``helps`` says whether rows held out show that it is better than the class frequencies.
     """
-    columns = moves.contributions[:BARS]
+    columns = effects.contributions[:BARS]
     alone = [
         column for column in sorted(columns, key=lambda column: -column.alone) if column.alone > 0
     ]
@@ -194,12 +194,12 @@ def say(moves: Moves, *, helps: bool) -> dict[str, str]:
     ]
     if not (alone or beside):
         return {"learned": "No column changes the probabilities of the classes."}
-    parts = []
+    clauses = []
     if alone:
-        parts.append(f"Known alone, {_quoted(alone)} move the probabilities most")
+        clauses.append(f"Known alone, {_quoted(alone)} move the probabilities most")
     if beside:
-        parts.append(f"beside all others {_quoted(beside)} add most")
-    text = f"{'; '.join(parts)}."
+        clauses.append(f"beside all others {_quoted(beside)} add most")
+    text = f"{'; '.join(clauses)}."
     doubt = "" if helps else " As rows held out do not show that this helps, it may be chance."
     return {"learned": f"{text}{doubt}"}
 
@@ -210,10 +210,10 @@ def _quoted(columns: Sequence[Contribution]) -> str:
 
 
 def show(
-    moves: Moves, classes: Sequence[str], drawn: list[int], event: Event | None
+    effects: Moves, classes: Sequence[str], drawn: list[int], event: Event | None
 ) -> dict[str, Any]:
     """Contributions of the leading columns, and their effects on the event or on some classes."""
-    rows = moves.contributions[:BARS]
+    rows = effects.contributions[:BARS]
     most = max((row.most for row in rows), default=0.0) or 1.0
     first = ", ".join(f"{o.name} {number(o.alone)} and {number(o.beside)}" for o in rows[:5])
     shown = drawn[:MOST_LINES] if event is None else [event.column]
@@ -228,7 +228,7 @@ def show(
             f"{first}",
         ),
         "contribution_marks": legend({"known alone": "bar c2", "beside all others": "bar c0"}),
-        "effects": [_effect(effect, shown, moves.base) for effect in moves.effects[:EFFECTS]],
+        "effects": [_effect(effect, shown, effects.base) for effect in effects.effects[:EFFECTS]],
         "effect_lines": legend(lines | {"where nothing is known": "line muted dash1"}),
     }
 

@@ -194,7 +194,7 @@ def _focus(file: Path, content: Mapping[str, Any]) -> Focus:
     actions, level = content.get("actions", {}), content.get("level", usual.level)
     if not isinstance(event, str | None):
         raise _refused(file, f"its event must be a class, not {event!r}")
-    if not isinstance(actions, dict) or not all(isinstance(one, str) for one in actions.values()):
+    if not isinstance(actions, dict) or not all(isinstance(word, str) for word in actions.values()):
         raise _refused(file, "its actions must be a word for each class")
     threshold = content.get("threshold")
     for name, value in {"level": level, "threshold": threshold}.items():

@@ -39,7 +39,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20
 
 def predictions_frame(
     uncertainty: xr.Dataset,
-    given: pd.Series | None = None,
+    labels: pd.Series | None = None,
     held_out: HeldOutRows | None = None,
     focus: Focus = ANYTHING,
     ids: pd.Index | None = None,
@@ -55,8 +55,8 @@ def predictions_frame(
     classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
     mean = uncertainty[names.PROBABILITY].to_numpy()
     columns: dict[str, object] = {}
-    if given is not None:
-        columns["label"] = given.astype(object).where(given.notna(), None).to_list()
+    if labels is not None:
+        columns["label"] = labels.astype(object).where(labels.notna(), None).to_list()
     columns["predicted"] = np.array(classes, dtype=object)[mean.argmax(1)]
     if focus.decides:
         columns["decision"] = decisions_in_words(mean, classes, focus)
@@ -76,8 +76,8 @@ def predictions_frame(
     ):
         columns[name] = uncertainty[name].to_numpy()
     if held_out is not None:
-        own = next(iter(held_out.probabilities.values()))
-        columns |= {f"{HELD_OUT}{label}": own[:, c] for c, label in enumerate(classes)}
+        probabilities = next(iter(held_out.probabilities.values()))
+        columns |= {f"{HELD_OUT}{label}": probabilities[:, c] for c, label in enumerate(classes)}
     return numbered(pd.DataFrame(columns), ids, first)
 
 

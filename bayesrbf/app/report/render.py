@@ -121,15 +121,15 @@ def environment(package: str = "bayesrbf.app.report") -> jinja2.Environment:
     return environment
 
 
-def options_whole(sentence: str) -> Markup:
+def options_whole(message: str) -> Markup:
     """A sentence whose options of the command line are not broken at their hyphens.
 
     >>> print(options_whole("a < b, say --na=-999."))
     a &lt; b, say <span class="option">--na=-999</span>.
     """
-    parts = OPTION.split(sentence)
-    spans = (Markup('<span class="option">{}</span>').format(part) for part in parts[1::2])
-    whole = [escape(parts[0])]
-    for span, text in zip(spans, parts[2::2], strict=True):
+    pieces = OPTION.split(message)
+    spans = (Markup('<span class="option">{}</span>').format(option) for option in pieces[1::2])
+    whole = [escape(pieces[0])]
+    for span, text in zip(spans, pieces[2::2], strict=True):
         whole += [span, escape(text)]
     return Markup("").join(whole)

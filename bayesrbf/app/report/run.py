@@ -108,9 +108,9 @@ SURE: Final = 0.5
 
 def seconds_of(job: Job) -> float:
     """Seconds of one fit to the whole table, by its size and the speed of this machine."""
-    fixed, each = FIT_SECONDS[job.family]
+    fixed, per_root_cell = FIT_SECONDS[job.family]
     classes = np.unique(job.labels[job.labels >= 0]).size
-    return slowness() * (fixed + each * math.sqrt(job.X.size * classes))
+    return slowness() * (fixed + per_root_cell * math.sqrt(job.X.size * classes))
 
 
 @cache
@@ -222,13 +222,13 @@ def _noted(job: Job, limit: float | None = None) -> Job:
         return job
     if FAMILIES[job.family].pools:
         return replace(job, notes=("--quick changes nothing for a stack.", *job.notes))
-    parts = ["no intervals"] if job.inference == "map" else []
+    limits = ["no intervals"] if job.inference == "map" else []
     if not job.judged_apart:
-        parts.append(f"{plural(job.folds, 'fold')} at most")
+        limits.append(f"{plural(job.folds, 'fold')} at most")
     why = "--quick" if limit is None else f"--quick, because --time-limit allows {limit:g} seconds"
-    if not parts:
+    if not limits:
         return job
-    note = f"Made with {why}: {', '.join(parts)}."
+    note = f"Made with {why}: {', '.join(limits)}."
     return replace(job, notes=(f"{note} Without it the answer may be better.", *job.notes))
 
 
@@ -321,11 +321,11 @@ def prepare(
         score=_counted(table.scores),
     )
     several = np.unique(job.labels[job.labels >= 0]).size > 2
-    asked = [f"--{name}" for name in ("score", "by") if getattr(table.options, name)]
-    if several and asked:
+    options = [f"--{name}" for name in ("score", "by") if getattr(table.options, name)]
+    if several and options:
         raise TableError(
-            f"{' and '.join(asked)}: about the probability of an event, which two classes have; "
-            f"{target!r} has more: leave {' and '.join(asked)} out."
+            f"{' and '.join(options)}: about the probability of an event, which two classes have; "
+            f"{target!r} has more: leave {' and '.join(options)} out."
         )
     if job.score is not None:
         known = np.unique(job.labels[job.score.notna().to_numpy() & (job.labels >= 0)])
@@ -396,17 +396,17 @@ def _check_splits(job: Job) -> None:
     """Refuse groups or times by which nothing can be held out, or a class is never taught."""
     splits = job.splits
     if not splits.numbers.size:
-        part = "--group" if job.times is None else "--time"
-        part = part if job.centres is None else "--centre"
+        option = "--group" if job.times is None else "--time"
+        option = option if job.centres is None else "--centre"
         raise TableError(
-            f"{part} leaves no row to be held out: too few times, centres or groups have rows of "
+            f"{option} leaves no row to be held out: too few times, centres or groups have rows of "
             "two classes; leave the option out."
         )
     present = np.unique(job.labels[job.labels >= 0])
     for fold in splits.numbers.tolist():
         absent = np.setdiff1d(present, job.labels[splits.training(fold)])
         if absent.size:
-            label = sorted({str(one) for one in job.y.dropna()})[absent[0]]
+            label = sorted({str(text) for text in job.y.dropna()})[absent[0]]
             raise TableError(
                 f"Beside some of the rows that are held out, no row that may teach has the class "
                 f"{label!r}, so it cannot be learnt; leave --time, --centre or --group out."
@@ -437,7 +437,7 @@ SHOWN_NOTES: Final = 5
 """Notes that a terminal shows where a page has all, the most harmful first."""
 
 
-def run(job: Job, folder: Path, asked: Sequence[str] = ()) -> Report:
+def run(job: Job, folder: Path, extras: Sequence[str] = ()) -> Report:
     """Make the report and write every file, and those of TRIPOD and SHORT that are asked for."""
     with sharing(job.jobs), progress((*phases(job), WRITING)) as phase:
         outcome = collect(job, phase)
@@ -455,11 +455,11 @@ def run(job: Job, folder: Path, asked: Sequence[str] = ()) -> Report:
             if thinned:
                 facts = (*report.described.facts, ("draws", thinned))
                 report = replace(report, described=replace(report.described, facts=facts))
-            if TRIPOD in asked:
+            if TRIPOD in extras:
                 write_whole(folder / TRIPOD, items(report).encode())
-            if SHORT in asked:
+            if SHORT in extras:
                 write_whole(folder / SHORT, render(report, chapters=FOR_COMMITTEES).encode())
-            page = render(report, TRIPOD if TRIPOD in asked else "")
+            page = render(report, TRIPOD if TRIPOD in extras else "")
             write_whole(folder / PAGE, page.encode())
     return report
 
@@ -516,8 +516,8 @@ def progress(phases: Sequence[str] = ()) -> Iterator[Phase]:
     """
     console, missing = Console(stderr=True), list(phases)
 
-    def named(what: str, names: Sequence[str]) -> None:
-        line = f"{what}: {listing([name.lower() for name in names], len(names))}."
+    def named(title: str, names: Sequence[str]) -> None:
+        line = f"{title}: {listing([name.lower() for name in names], len(names))}."
         console.print(line, highlight=False, soft_wrap=True)
 
     if phases and not console.is_terminal:
@@ -528,7 +528,7 @@ def progress(phases: Sequence[str] = ()) -> Iterator[Phase]:
     def counted(name: str) -> Iterator[None]:
         with show(name):
             yield
-        missing[:] = [one for one in missing if one != name]
+        missing[:] = [phase_name for phase_name in missing if phase_name != name]
 
     try:
         with shown as show:
@@ -597,10 +597,10 @@ def _lines(console: Console, name: str) -> Iterator[None]:
 
 def tell(report: Report) -> None:
     """Print the verdict and the main figures, a few lines each; no line breaks before a %."""
-    console, rows, told = Console(), list(lines(report)), sentences(report)
+    console, rows, messages = Console(), list(lines(report)), sentences(report)
     width = max(len(name) for name, _ in rows)
-    said = [told[name] for name in ("verdict", "evidence", "events", "unvalidated")]
-    for name, text in [*rows, *(("", sentence) for sentence in filter(None, (QUESTION, *said)))]:
+    shown = [messages[name] for name in ("verdict", "evidence", "events", "unvalidated")]
+    for name, text in [*rows, *(("", message) for message in filter(None, (QUESTION, *shown)))]:
         indent = " " * (width + 1) if name else ""
         paragraph = fill(
             harmless(text),

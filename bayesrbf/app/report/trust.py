@@ -111,15 +111,15 @@ class JudgedByRivals:
 
 
 def gain(
-    own: Float[np.ndarray, " obs"],
+    loss: Float[np.ndarray, " obs"],
     other: Float[np.ndarray, " obs"],
     units: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> Gain:
     """Mean difference of what two pay for the same rows; rows of one unit belong together."""
-    each = np.arange(own.size) if units is None else units
-    number_of = np.unique(each).size
-    mean, error = mean_over_folds(other - own, each)
+    subjects = np.arange(loss.size) if units is None else units
+    number_of = np.unique(subjects).size
+    mean, error = mean_over_folds(other - loss, subjects)
     if number_of == 1:
         return Gain(mean, np.inf, np.inf)
     return Gain(mean, error, float(student.ppf(0.5 + level / 2, number_of - 1)))
@@ -188,7 +188,7 @@ def compute(
 
 def say(
     judged: JudgedByRivals,
-    own: MeanScores,
+    scores: MeanScores,
     performance: Judged,
     too_good: str,
     level: float,
@@ -200,13 +200,13 @@ def say(
     ``too_good`` says why figures may be better than those of new rows, empty if they are not. Where
     something else was found in the rows, readers are ``warned`` and there is no plain yes.
     """
-    right, enough, words = read_calibration(own, performance)
-    parts = evidence(judged), too_good, of_separation(performance.hardest[1].auroc)
+    right, enough, words = read_calibration(scores, performance)
+    clauses = evidence(judged), too_good, of_separation(performance.hardest[1].auroc)
     loss, rival = performance.model.log_loss, judged.rival
     its = "" if rival is None else f", that of {rival.name} {number(rival.log_loss)}"
     return {
         "verdict": verdict(judged, right and enough and not too_good and not warned, words),
-        "evidence": " ".join(filter(None, parts)),
+        "evidence": " ".join(filter(None, clauses)),
         "surprise": (
             f"The average surprise (log loss) is {number(loss.value)} nats "
             f"({ends(loss.lower, loss.upper)}), that of the class frequencies "
@@ -237,9 +237,9 @@ def tell(judged: JudgedByRivals) -> Iterator[tuple[str, str]]:
     form = number if judged.in_costs else percent
     answers = "lead in the cost of a row" if judged.in_costs else "lead in right answers"
     leads = judged.leads
-    in_loss = [f"{with_ends(one)} over {name}" for name, one, _ in leads if one is not None]
+    in_loss = [f"{with_ends(lead)} over {name}" for name, lead, _ in leads if lead is not None]
     yield "lead in log loss", listing(in_loss)
-    in_answers = [f"{with_ends(one, form)} over {name}" for name, _, one in leads if one]
+    in_answers = [f"{with_ends(lead, form)} over {name}" for name, _, lead in leads if lead]
     yield answers, listing(in_answers)
 
 
@@ -262,19 +262,19 @@ def figures(judged: JudgedByRivals) -> dict[str, Any]:
     }
 
 
-def read_calibration(own: MeanScores, performance: Judged) -> tuple[bool, bool, str]:
+def read_calibration(scores: MeanScores, performance: Judged) -> tuple[bool, bool, str]:
     """Whether probabilities come true, whether rows tell, and half a sentence on both."""
     event = None if performance.event is None else performance.hardest[1]
-    right = calibrated(own.slope, own.calibration, event, grouped=own.grouped)
+    right = calibrated(scores.slope, scores.calibration, event, grouped=scores.grouped)
     few = few_for_calibration(performance.confusion.sum(axis=1).tolist())
     if right and few:
         return True, False, f"its calibration {few}"
-    return right, True, calibration_words(own, event)
+    return right, True, calibration_words(scores, event)
 
 
-def trusted(judged: JudgedByRivals, own: MeanScores, performance: Judged) -> bool:
+def trusted(judged: JudgedByRivals, scores: MeanScores, performance: Judged) -> bool:
     """Whether rows enough show that it is better than its rivals and comes true: a plain yes."""
-    right, enough, _ = read_calibration(own, performance)
+    right, enough, _ = read_calibration(scores, performance)
     can_tell = judged.enough and not judged.is_open
     return can_tell and _answer(judged, right and enough) == "Yes"
 
@@ -311,12 +311,12 @@ def worth(judged: JudgedByRivals) -> str:
 
 def evidence(judged: JudgedByRivals) -> str:
     """A sentence: right answers, or the cost of a row, of the model and of both rivals."""
-    others = [(one.answers, one.name) for one in judged.others]
+    rivals = [(rival.answers, rival.name) for rival in judged.others]
     figures = [f"{percent(1 - judged.answers)} of its answers are right"]
-    figures += [f"{percent(1 - answers)} by {name}" for answers, name in others]
+    figures += [f"{percent(1 - answers)} by {name}" for answers, name in rivals]
     if judged.in_costs:
         figures = [f"a row costs {number(judged.answers)} by its decisions"]
-        figures += [f"{number(answers)} by {name}" for answers, name in others]
+        figures += [f"{number(answers)} by {name}" for answers, name in rivals]
     rows = f"{plural(judged.rows, 'row')} that it had not seen{_of_groups(judged)}"
     return f"On {rows} {', '.join(figures)}."
 
@@ -345,13 +345,13 @@ def _beside_rivals(judged: JudgedByRivals, answer: str) -> str:
         compared.append((rival.name, rival.gain.better and not worse, worse))
     better = [name for name, is_better, _ in compared if is_better]
     worse_than = [name for name, _, is_worse in compared if is_worse]
-    others = [name for name, *surely in compared if not any(surely) and name not in answer]
-    rest = [f"no better than {' or '.join(others)} {SO_FAR_AS_SEEN}"] if others else []
+    undecided = [name for name, *surely in compared if not any(surely) and name not in answer]
+    rest = [f"no better than {' or '.join(undecided)} {SO_FAR_AS_SEEN}"] if undecided else []
     rest += [f"worse than {listing(worse_than)}"] if worse_than else []
-    parts = [f"better than {listing(better)}"] if better else []
+    clauses = [f"better than {listing(better)}"] if better else []
     if not base.gain.better:  # the reason of a "No" comes first
-        return ", though ".join([", and ".join(rest), *parts])
-    return ", but ".join([*parts, *filter(None, [", and ".join(rest)])])
+        return ", though ".join([", and ".join(rest), *clauses])
+    return ", but ".join([*clauses, *filter(None, [", and ".join(rest)])])
 
 
 def _worse(rival: Rival | None) -> bool:

@@ -153,9 +153,9 @@ def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
     return row
 
 
-def form_of(served: ServedModel, place: int) -> dict[str, str]:
+def form_of(served: ServedModel, index: int) -> dict[str, str]:
     """The fields of a form filled with a training row, counted from 0."""
-    row = served.cells.iloc[place]
+    row = served.cells.iloc[index]
     return {
         f"{CELL}{field.position}": _written(row.iloc[field.position], field, served.decimal)
         for field in served.fields
@@ -211,12 +211,12 @@ def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None
     fit = served.estimator.fitted_
     if fit.draws is None or fit.assumes_model:
         return None
-    told = bayesrbf.explain_interval(served.estimator, row, served.focus.level).isel(obs=0)
-    told = told.sel(label=_own(served, label))
-    ends = (told[name].to_numpy().tolist() for name in ("part_lower", "part_upper"))
-    named = (IN_DOUBT.get(part, part) for part in told[names.PART].to_numpy().tolist())
-    parts = zip(named, *ends, strict=True)
-    return Doubt(label, tuple(parts), float(told["labels_near"]))
+    widths = bayesrbf.explain_interval(served.estimator, row, served.focus.level).isel(obs=0)
+    widths = widths.sel(label=_own(served, label))
+    ends = (widths[name].to_numpy().tolist() for name in ("part_lower", "part_upper"))
+    named = (IN_DOUBT.get(name, name) for name in widths[names.PART].to_numpy().tolist())
+    components = zip(named, *ends, strict=True)
+    return Doubt(label, tuple(components), float(widths["labels_near"]))
 
 
 def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement] | None:
@@ -256,17 +256,17 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
 
 def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> Along:
     """The probability of a class as one cell varies; whether it is missing tells what it told."""
-    here = row[field.name].iloc[0]
+    value = row[field.name].iloc[0]
     if not field.kind.has_levels:
-        ends = [field.low, field.high] if pd.isna(here) else [field.low, field.high, float(here)]
-        places = np.linspace(min(ends), max(ends), N_POINTS)
-        values: list[object] = list(field.kind.nearest(places))
-        at = tuple(places.tolist())
-        place = np.nan if pd.isna(here) else float(here)
+        ends = [field.low, field.high] if pd.isna(value) else [field.low, field.high, float(value)]
+        grid = np.linspace(min(ends), max(ends), N_POINTS)
+        values: list[object] = list(field.kind.nearest(grid))
+        at = tuple(grid.tolist())
+        present_at = np.nan if pd.isna(value) else float(value)
     else:
         values = [level for level, _ in field.levels]
         at = tuple(map(float, range(len(values))))
-        place = float(values.index(str(here))) if str(here) in values else np.nan
+        present_at = float(values.index(str(value))) if str(value) in values else np.nan
     before = pd.concat([row] * len(values), ignore_index=True)
     rows = before.assign(**{field.name: pd.Series(values, dtype=row[field.name].dtype)})
     with warnings.catch_warnings():
@@ -278,7 +278,7 @@ def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> A
     )
     if summary.attrs["point_estimate"]:
         lower = upper = (np.nan,) * len(p)
-    return Along(field, label, at, p, lower, upper, place)
+    return Along(field, label, at, p, lower, upper, present_at)
 
 
 def _own(served: ServedModel, label: str) -> object:
@@ -302,7 +302,7 @@ def _before(form: Mapping[str, str], classes: Sequence[str]) -> dict[str, float]
         p = [float(text) for text in texts]
     except ValueError:
         return {}
-    usable = len(p) == len(classes) and all(0 <= one <= 1 for one in p)
+    usable = len(p) == len(classes) and all(0 <= probability <= 1 for probability in p)
     return dict(zip(classes, p, strict=True)) if usable else {}
 
 

@@ -35,14 +35,14 @@ WARNINGS: Final = "Bayesrbf-Warnings"
 MOST_WARNINGS, MOST_LETTERS = 5, 300
 
 
-def reply_to(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+def reply_to(served: ServedModel, request: Asked, limits: Limits) -> Reply:
     """Reply to a request with a question; RequestError with every problem of it."""
-    question, media_type = QUESTIONS[asked.task], asked.media_type or JSON
+    question, media_type = QUESTIONS[request.task], request.media_type or JSON
     try:
-        options = Options.of(asked.query, served, question)
+        options = Options.of(request.query, served, question)
     except RequestError as error:
         try:  # what else is wrong is said, too
-            rows_of(served, asked.body, media_type, limits.rows)
+            rows_of(served, request.body, media_type, limits.rows)
         except RequestError as other:
             raise RequestError(other.status, *error.problems, *other.problems) from None
         raise
@@ -50,17 +50,17 @@ def reply_to(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
         warnings.filterwarnings("ignore", "The model was fitted to a point")
-        rows = rows_of(served, asked.body, media_type, limits.rows)
+        rows = rows_of(served, request.body, media_type, limits.rows)
         frame, tally = _answer(served, question, rows, options, limits.seconds)
-    told = [str(warning.message) for warning in caught]
+    messages = [str(warning.message) for warning in caught]
     if len(rows) >= MIN_ROWS:  # predictions warn of missing cells themselves
-        told = [*changed(served.estimator, rows, ("missing", "reasons")), *told]
-    told = [*dict.fromkeys(told)]
+        messages = [*changed(served.estimator, rows, ("missing", "reasons")), *messages]
+    messages = [*dict.fromkeys(messages)]
     headers = {}
-    if told:  # for tables, which have no place for them: plain letters
-        some = [sentence[:MOST_LETTERS] for sentence in told[:MOST_WARNINGS]]
-        headers = {WARNINGS: json.dumps(some)}
-    return Reply(_content(served, frame, told, media_type), media_type, 200, headers, tally)
+    if messages:  # for tables, which have no place for them: plain letters
+        shortened = [message[:MOST_LETTERS] for message in messages[:MOST_WARNINGS]]
+        headers = {WARNINGS: json.dumps(shortened)}
+    return Reply(_content(served, frame, messages, media_type), media_type, 200, headers, tally)
 
 
 def _answer(
@@ -86,8 +86,8 @@ def outside(served: ServedModel, rows: pd.DataFrame) -> list[str]:
     found = [list[str]() for _ in range(len(rows))]
     for name, (low, high) in served.ranges.items():
         cells = rows[name].to_numpy(dtype=float)
-        for place in np.flatnonzero((cells < low) | (cells > high)):
-            found[place].append(name)
+        for index in np.flatnonzero((cells < low) | (cells > high)):
+            found[index].append(name)
     return [", ".join(names_of_row) for names_of_row in found]
 
 
@@ -103,7 +103,7 @@ def _sum(tallies: list[Tally]) -> Tally:
 
 
 def _content(
-    served: ServedModel, frame: pd.DataFrame, told: Sequence[str], media_type: str
+    served: ServedModel, frame: pd.DataFrame, messages: Sequence[str], media_type: str
 ) -> bytes:
     """The lines as JSON, CSV or Parquet, as the rows came."""
     if media_type == JSON:
@@ -111,7 +111,7 @@ def _content(
             "model": served.title,
             "digest": served.digest,
             "answers": records_of(frame),
-            "warnings": told,
+            "warnings": messages,
         }
         return json.dumps(record, allow_nan=False, ensure_ascii=False).encode()
     if media_type == CSV:

@@ -77,8 +77,8 @@ def _prob(text: str, options: Options, served: ServedModel) -> Options:
 
 def _costs(text: str, options: Options, served: ServedModel) -> Options:
     try:
-        given = strict_json(text, 1).items()
-        focus = replace(options.focus, costs={str(name): float(cost) for name, cost in given})
+        cost_items = strict_json(text, 1).items()
+        focus = replace(options.focus, costs={str(name): float(cost) for name, cost in cost_items})
     except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
         example = '{"sick": 10, "well": 1}'
         raise RequestError(422, f"costs must be a JSON object such as {example}.") from None
@@ -143,7 +143,7 @@ class Question:
         for kind, text in self.shape.items():
             named = text.split("; ")
             for slot, fills in slots.items():
-                named = [one.replace(slot, fill) for one in dict.fromkeys(named) for fill in fills]
+                named = [name.replace(slot, fill) for name in dict.fromkeys(named) for fill in fills]
             columns |= dict.fromkeys(named, TYPES[kind])
         return columns
 
@@ -238,8 +238,8 @@ _EVERY: Final = (
     Question(
         "surprise",
         "How surprising each cell is, given the rest of its row.",
-        lambda served, rows, asked: _of_dataset(
-            rows, served.estimator.surprise(rows, prob=asked.prob)
+        lambda served, rows, options: _of_dataset(
+            rows, served.estimator.surprise(rows, prob=options.prob)
         ),
         {
             "number": "log_tail[{column}]; lower[{column}]; upper[{column}]",

@@ -86,7 +86,7 @@ def with_numbers(
     columns = {name: rows[name].array for name in rows}
     for name in served.plain_reals:
         cells: list[Any] = [record.get(name) for record in records]
-        numbers = np.array([float(one) if type(one) in _NUMBERS else np.nan for one in cells])
+        numbers = np.array([float(value) if type(value) in _NUMBERS else np.nan for value in cells])
         read = rows[name].to_numpy(dtype=float)
         columns[name] = pd.array(np.where(np.isnan(numbers), read, numbers), dtype="float64")
     return pd.DataFrame(columns, rows.index)
@@ -164,7 +164,7 @@ def _problems(served: ServedModel, records: Sequence[Mapping[str, Any]]) -> Iter
     """Names that are no columns, and cells that are neither numbers nor text."""
     columns, extra = columns_of(served), {served.options.target, *served.options.table.ignore}
     levels = _levels(served)
-    for place, record in enumerate(records, start=1):
+    for number, record in enumerate(records, start=1):
         for name, value in record.items():
             problem = ""
             if name in columns:
@@ -172,7 +172,7 @@ def _problems(served: ServedModel, records: Sequence[Mapping[str, Any]]) -> Iter
             elif name not in extra:
                 problem = f"the model has no such column; {_near(name, columns)}"
             if problem:
-                yield f"row {place}, {clipped(name, 40)!r}: {problem}"
+                yield f"row {number}, {clipped(name, 40)!r}: {problem}"
 
 
 def _levels(served: ServedModel) -> dict[str, KnownLevels]:

@@ -287,11 +287,11 @@ class ServedModel:
     def usual(self) -> pd.DataFrame:
         """A row of usual cells, medians and the most frequent levels: an example, and nobody's."""
         columns = {}
-        for one in self.fields:
-            known = self.cells[one.name].dropna()
+        for field in self.fields:
+            known = self.cells[field.name].dropna()
             middle = known.sort_values()[len(known) // 2 :]
-            usual = known.mode() if one.kind.has_levels else middle
-            columns[one.name] = usual[:1].reset_index(drop=True)
+            usual = known.mode() if field.kind.has_levels else middle
+            columns[field.name] = usual[:1].reset_index(drop=True)
         return pd.DataFrame(columns, pd.RangeIndex(1))
 
     @cached_property
@@ -299,7 +299,7 @@ class ServedModel:
         """The fields of its form."""
         kinds = self.estimator.columns_.kind_of.items()
         return tuple(
-            _field(place, name, self.cells[name], kind) for place, (name, kind) in enumerate(kinds)
+            _field(i, name, self.cells[name], kind) for i, (name, kind) in enumerate(kinds)
         )
 
     @cached_property
@@ -340,7 +340,7 @@ class ServedModel:
             "target": self.options.target,
             "classes": self.classes,
             "rows": len(self.cells),
-            "updates": [one.sentence for one in fit.updates],
+            "updates": [update.sentence for update in fit.updates],
             "has_intervals": fit.draws is not None,
             "intervals_assume_the_model": bool(fit.assumes_model),
             "costs": dict(self.focus.costs),
@@ -350,12 +350,12 @@ class ServedModel:
             "held_out": self.held_out,
             "columns": [
                 {
-                    "name": one.name,
-                    "kind": one.kind.word,
-                    "missing": one.missing,
-                    "training": [level for level, _ in one.levels] or one.extent,
+                    "name": field.name,
+                    "kind": field.kind.word,
+                    "missing": field.missing,
+                    "training": [level for level, _ in field.levels] or field.extent,
                 }
-                for one in self.fields
+                for field in self.fields
             ],
         }
 
@@ -392,8 +392,8 @@ def _number(position: int, name: str, cells: np.ndarray, kind: Kind, missing: fl
         low, high = float(cells.min()), float(cells.max())
     decimals = decimals_of(cells)
     if decimals is not None:
-        places = 10.0**decimals
-        low, high = math.floor(low * places) / places, math.ceil(high * places) / places
+        factor = 10.0**decimals
+        low, high = math.floor(low * factor) / factor, math.ceil(high * factor) / factor
     least, most = (
         kind.written(end) or cell(end, decimals) for end in (float(cells.min()), float(cells.max()))
     )
