@@ -169,11 +169,11 @@ def finish_with_findings(
 
 @dataclass(frozen=True)
 class OfferedModel:
-    """A family as it is told on the command line."""
+    """A family of models as the command line offers it."""
 
     name: str  # What --model takes.
     estimator: str  # Its class in Python.
-    what: str
+    description: str
     cost: str  # Class of the time that a fit with its intervals takes.
 
 
@@ -228,7 +228,7 @@ def models(*, json: Json = False) -> None:
         max(len(family.name) for family in MODELS),
         max(len(family.cost) for family in MODELS),
     )
-    lines = [f"{family.name:<{name}}  {family.cost:<{cost}}  {family.what}" for family in MODELS]
+    lines = [f"{m.name:<{name}}  {m.cost:<{cost}}  {m.description}" for m in MODELS]
     answer({"models": MODELS}, [*lines, COST_OF_FAMILIES], as_json=json)
 
 
@@ -339,7 +339,7 @@ def focus_in(options: Deciding, focus: Focus = ANYTHING) -> Focus:
             raise ValueError(
                 f"--threshold takes a probability between 0 and 1; got {options.threshold:g}."
             )
-        costs = {event: (1 - options.threshold) / options.threshold}  # in mistakes of the other class
+        costs = {event: (1 - options.threshold) / options.threshold}  # in mistakes of the other
     actions = dict(_pairs(options.action, "--action takes class=word, such as sick=operate"))
     level = options.level or focus.level
     threshold = options.threshold
@@ -541,10 +541,10 @@ def model_for(
     return read_options(folder), model
 
 
-def refuse_to_replace(file: Path, found: str) -> None:
+def refuse_to_replace(file: Path, held: str) -> None:
     """Refuse a folder with a file that a run would lose or make untrue."""
     if file.exists():
-        raise FileExistsError(f"{file.parent} holds {found}; name another folder, or delete {file}.")
+        raise FileExistsError(f"{file.parent} holds {held}; name another folder, or delete {file}.")
 
 
 def point_to(folder: Path, files: Iterable[str]) -> None:

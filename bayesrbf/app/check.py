@@ -372,8 +372,8 @@ def _grown(
             write = columns.kind_of[name].written
             range_now, there = (f"{write(of.min())} to {write(of.max())}" for of in (now, before))
             message = (
-                f"{clipped(name, 30)} is from {range_now}, in training from {there}: the model has not "
-                "seen such cells."
+                f"{clipped(name, 30)} is from {range_now}, in training from {there}: the model has "
+                "not seen such cells."
             )
             yield Remark("grows", message, False, (name,))
 

@@ -654,9 +654,9 @@ def fit(
             drawn.refined.save(scratch / MODEL)
             options = ReportOptions(target, focus, job.reading)
             write_whole(scratch / OPTIONS, options_content(options))
-    record = {"table": table.name, "model": fitted.sentence, "inference": drawn.sentence}
+    record = {"table": table.name, "model": fitted.message, "inference": drawn.message}
     lines = [
-        *filter(None, (fitted.sentence, drawn.sentence)),
+        *filter(None, (fitted.message, drawn.message)),
         f"Wrote {out / MODEL}, which was not checked on rows held out.",
     ]
     answer({**record, "files": (MODEL, OPTIONS)}, lines, as_json=json)

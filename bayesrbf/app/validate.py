@@ -129,7 +129,7 @@ def class_frequencies(
         classes, counts.tolist(), trained.tolist(), p.mean(0).tolist(), strict=True
     ):
         of_class, alone = labels == len(frequencies), proportion(rows / n, n, level)
-        wide = as_wide(lambda sample, in_class=of_class: _share(in_class[sample], level), units, level)  # type: ignore[misc]
+        wide = as_wide(lambda sample, x=of_class: _share(x[sample], level), units, level)  # type: ignore[misc]
         worth = n * ((alone.upper - alone.lower) / (wide.upper - wide.lower)) ** 2
         away = change(before, trained_rows, rows / n, worth, level)
         lower, upper = max(0.0, before + away.lower), min(1.0, before + away.upper)

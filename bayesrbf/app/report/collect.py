@@ -9,18 +9,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bayesrbf.app.report import (
+    column_effects,
     described,
     diagnostics,
     doubt,
     filled,
     learned,
-    moves,
     oddities,
     reading,
     refits,
     scores,
     trust,
 )
+from bayesrbf.app.report.column_effects import ColumnEffects
 from bayesrbf.app.report.density import JudgedTable, judge_table
 from bayesrbf.app.report.described import Described
 from bayesrbf.app.report.diagnostics import Diagnostics
@@ -50,7 +51,6 @@ from bayesrbf.app.report.judgement import (
     compute,
 )
 from bayesrbf.app.report.learned import Learned
-from bayesrbf.app.report.moves import Moves
 from bayesrbf.app.report.oddities import Oddities
 from bayesrbf.app.report.reading import Reading
 from bayesrbf.app.report.refits import Refits
@@ -78,7 +78,7 @@ class Report(Judgement):
     reading: Reading
     doubt: Doubt
     oddities: Oddities
-    moves: Moves
+    column_effects: ColumnEffects
     learned: Learned
     imputations: Imputations
     diagnostics: Diagnostics
@@ -107,7 +107,7 @@ class Fits(Unseen):
     uncertainty: xr.Dataset  # Of every row.
     doubtful: xr.Dataset  # Uncertainty of rows whose label no fit had seen.
     judged: JudgedTable
-    moves: Moves
+    column_effects: ColumnEffects
     findings: tuple[Finding, ...]
     cells: HeldOutCells | None
     refits: Refits
@@ -145,23 +145,25 @@ SECTIONS: Final = (
         "oddities",
         lambda at: oddities.compute(at.job, at.judged, at.held_out),
         lambda of: oddities.say(of.oddities),
-        told=lambda of: oddities.tell(of.oddities),
+        lines=lambda of: oddities.tell(of.oddities),
         figures=lambda of: {"cells_that_look_wrong": of.oddities.n_cells},
     ),
     Section(
         "check",
         lambda at: scores.read_check(at.job, at.uncertainty),
-        told=lambda of: scores.tell_check(of.check),
+        lines=lambda of: scores.tell_check(of.check),
     ),
     Section(
-        "moves",
-        lambda at: at.moves,
-        lambda of: moves.say(of.moves, helps=of.judged.helps),
-        lambda of: moves.show(of.moves, of.classes, of.drawn, of.performance.event),
+        "column_effects",
+        lambda at: at.column_effects,
+        lambda of: column_effects.say(of.column_effects, helps=of.judged.helps),
+        lambda of: column_effects.show(
+            of.column_effects, of.classes, of.drawn, of.performance.event
+        ),
     ),
     Section(
         "learned",
-        lambda at: learned.compute(at.job, at.drawn.model, at.drawn.refined, at.moves),
+        lambda at: learned.compute(at.job, at.drawn.model, at.drawn.refined, at.column_effects),
         lambda of: learned.say(of.learned),
         lambda of: learned.show(of.learned, of.classes, of.drawn),
     ),
@@ -247,7 +249,7 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
         doubtful=doubtful,
         widths=(doubtful["upper"] - doubtful["lower"]).to_numpy(),
         judged=judged,
-        moves=effects,
+        column_effects=effects,
         findings=findings,
         cells=cells,
         refits=refitted,
@@ -259,12 +261,14 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
     return Outcome(report, drawn.refined, held_out, uncertainty)
 
 
-def _looks(job: Job, drawn: Drawn) -> tuple[JudgedTable, xr.Dataset, Moves, tuple[Finding, ...]]:
+def _looks(
+    job: Job, drawn: Drawn
+) -> tuple[JudgedTable, xr.Dataset, ColumnEffects, tuple[Finding, ...]]:
     """Slow answers about all rows by the fit alone, in several processes where there are."""
     looks: list[Callable[[], Any]] = [
         lambda: judge_table(job),
         lambda: drawn.refined.uncertainty(job.X, job.focus.level),
-        lambda: moves.compute(job, drawn.model),
+        lambda: column_effects.compute(job, drawn.model),
         lambda: drawn.refined.fitted_.findings(),
     ]
     judged, uncertainty, effects, findings = run_tasks(lambda look: look(), looks, "Looks")
@@ -312,6 +316,6 @@ def _report(fits: Fits) -> Report:
         row_title=job.row_title,
         focus=job.focus,
         too_good=job.too_good,
-        held_out=job.splits.sentence if job.judged_apart or job.units is not None else "",
+        held_out=job.splits.message if job.judged_apart or job.units is not None else "",
         **records,
     )

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 class Costs:
     """Held-out costs of the decisions of least expected cost, all in the unit that was given."""
 
-    given: tuple[tuple[str, float], ...]  # Of a mistaken row, by class.
+    class_costs: tuple[tuple[str, float], ...]  # Of a mistaken row, by class.
     rows: tuple[tuple[str, float], ...]  # Classifier and mean cost of a row; the model first.
     dearest: str  # The class whose cost varies along the curves.
-    here: float  # Its cost as it was given.
+    dearest_cost: float  # Its cost as it was given.
     along: Float[np.ndarray, " step"]  # Its cost along the curves; the others stay as given.
     curves: tuple[tuple[str, Float[np.ndarray, " step"]], ...]
     """Mean cost of a row by classifier; ``SAME`` comes last."""
@@ -87,13 +87,13 @@ def compute(
     best = np.array([constant(labels, step) for step in varied])
     row_costs = paid(probabilities[classifiers[0]], labels, matrix)
     return Costs(
-        given=tuple(zip(names, map(float, class_costs), strict=True)),
+        class_costs=tuple(zip(names, map(float, class_costs), strict=True)),
         rows=(
             *((name, float(paid(p, labels, matrix).mean())) for name, p in probabilities.items()),
             (SAME, constant(labels, matrix)),
         ),
         dearest=names[dear],
-        here=float(class_costs[dear]),
+        dearest_cost=float(class_costs[dear]),
         along=along,
         curves=(*curves, (SAME, best)),
         by_class=tuple(map(float, np.bincount(labels, row_costs, minlength=class_costs.size))),
@@ -136,7 +136,7 @@ def _curves(judged: Costs, styles: Sequence[str]) -> Markup:
         f"{name} {number(cost)}" for name, cost in judged.rows
     )
     frame = axes.frame(f"cost of a mistaken {clipped(judged.dearest, 24)}", "mean cost of a row")
-    return picture(WIDE_WIDTH, 294.0, title, frame, upright(axes, judged.here), *lines)
+    return picture(WIDE_WIDTH, 294.0, title, frame, upright(axes, judged.dearest_cost), *lines)
 
 
 # Targets and costs that are refused before anything is fitted.

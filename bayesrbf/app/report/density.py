@@ -36,7 +36,7 @@ class JudgedTable:
     """Answer of ``surprise``; it conditions on the label and does not judge it."""
     novelty: Float[np.ndarray, " obs"]
     """Novelty of the rows without their labels."""
-    sentence: str
+    message: str
     """Sentence on the density."""
 
 

@@ -32,8 +32,8 @@ class Described:
     """The model, and everything needed to make it again."""
 
     estimator: str  # Name of the classifier's class.
-    sentence: str  # What was chosen, and why.
-    given: str  # What the graph sums out, or takes as given.
+    message: str  # What was chosen, and why.
+    assumptions: str  # What the graph sums out, or takes as given.
     priors: tuple[tuple[str, str], ...]  # Quantity and prior, in words and numbers.
     trials: tuple[tuple[str, float, bool], ...]
     """Candidate, held-out log loss, whether it won; may be empty."""
@@ -44,8 +44,8 @@ def compute(job: Job, fitted: Fitted, refined: Any) -> Described:
     """Chosen settings, priors in words, and the call that fits again."""
     return Described(
         estimator=type(refined).__name__,
-        sentence=fitted.sentence,
-        given=GIVEN[job.family],
+        message=fitted.message,
+        assumptions=GIVEN[job.family],
         priors=_PRIORS[job.family](refined),
         trials=fitted.trials,
         facts=(*job.facts, ("model", fitted.call), ("seed", str(job.seed))),
@@ -54,7 +54,7 @@ def compute(job: Job, fitted: Fitted, refined: Any) -> Described:
 
 def say(described: Described) -> dict[str, str]:
     """Which model was chosen, and why."""
-    return {"model": described.sentence}
+    return {"model": described.message}
 
 
 def _stack(model: Any) -> Priors:

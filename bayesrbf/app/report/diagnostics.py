@@ -62,7 +62,7 @@ def compute(drawn: Drawn, findings: tuple[Finding, ...], heard: tuple[str, ...])
         thinned = fit.rows.take(slice(None, None, -(-fit.rows.n_obs // MAX_ASKED)))
         status += (f"Prior: {prior_sensitivity(fit, thinned).message}",)
     by_error = refined.model_.pools
-    read = drawn.sentence, status, findings, tuple(variables), heard
+    read = drawn.message, status, findings, tuple(variables), heard
     return Diagnostics(*read, draws is not None, by_error)
 
 

@@ -62,7 +62,7 @@ class UnsureRow:
     """A row that the model is least sure of, and what would help."""
 
     row: str  # What it is called.
-    given: str  # Label; empty where hidden.
+    label: str  # Label; empty where hidden.
     predicted: str  # What it is called: the decision, or the most probable class.
     probability: float  # Of the event, else of the most probable class, as are the limits.
     lower: float  # NaN without draws, as is the upper end.
@@ -206,7 +206,7 @@ def _unsure(
         result.append(
             UnsureRow(
                 row=job.row(int(row)),
-                given="" if pd.isna(label) else str(label),
+                label="" if pd.isna(label) else str(label),
                 predicted=job.focus.action(model.classes_[decided]),
                 probability=float(p[best]),
                 lower=lower,

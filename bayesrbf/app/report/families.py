@@ -60,7 +60,7 @@ class Fitted:
 
     model: Any  # At its fitted point.
     call: str  # The constructor's call.
-    sentence: str  # What was chosen, and why.
+    message: str  # What was chosen, and why.
     trials: tuple[tuple[str, float, bool], ...] = ()
     """Candidate, held-out log loss, whether it was chosen; empty where there was no choice."""
     out_of_fold: pd.DataFrame | None = None
@@ -132,7 +132,7 @@ def _stack(job: Job) -> Procedure:
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
         fitted = procedure(X, y)
         # Many rows add a member: the fit alone knows their number.
-        return replace(fitted, sentence=f"A stack of {len(fitted.model.members_)} members.")
+        return replace(fitted, message=f"A stack of {len(fitted.model.members_)} members.")
 
     return fit
 
@@ -155,7 +155,7 @@ def _mixture(job: Job) -> Procedure:
             for rank, (name, score) in enumerate(zip(names, scores, strict=True))
         )
         message = f"Among {len(names)} candidates the rule chose: {names[0]}."
-        return replace(fitted, sentence=message, trials=trials)
+        return replace(fitted, message=message, trials=trials)
 
     return fit
 
@@ -307,7 +307,7 @@ class Comparison:
     note: str = ""  # On the rows that are compared.
 
     @property
-    def sentence(self) -> str:
+    def message(self) -> str:
         """The best one, and who is not surely behind it."""
         best, *rivals = self.contestants
         near = [contestant.name for contestant in rivals if not contestant.behind_lower > 0]
@@ -436,7 +436,7 @@ def lines_of(comparison: Comparison) -> list[str]:
         *aligned(table),
         *(aligned(events) if (events := _of_event(comparison)) else []),
         *([comparison.note] if comparison.note else []),
-        comparison.sentence,
+        comparison.message,
     ]
 
 
@@ -492,7 +492,7 @@ class Drawn:
 
     model: Any
     refined: Any  # At its fitted point, too, if ``"map"`` was asked for.
-    sentence: str  # How the posterior was made, and why.
+    message: str  # How the posterior was made, and why.
     options: Mapping[str, Any] = field(default_factory=dict)  # That it was drawn with.
 
 

@@ -60,7 +60,7 @@ class Splits:
         ]
 
     @property
-    def sentence(self) -> str:
+    def message(self) -> str:
         """Sentences on hold-out by time or by group; empty where rows are held out by chance."""
         texts = []
         if self.centres:

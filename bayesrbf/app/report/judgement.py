@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -89,9 +90,9 @@ class Section:
 
     record: str  # The field of the record of all.
     computed: Callable[[Any], Any]  # Of Unseen, or of Fits.
-    said: Callable[[Any], Mapping[str, str]] = lambda _: {}  # Sentences by name.
-    shown: Callable[[Any], Mapping[str, Any]] = lambda _: {}  # Pictures by name.
-    told: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: ()  # Lines of a terminal.
+    messages: Callable[[Any], Mapping[str, str]] = lambda _: {}  # Sentences by name.
+    pictures: Callable[[Any], Mapping[str, Any]] = lambda _: {}  # Pictures by name.
+    lines: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: ()  # Lines of a terminal.
     figures: Callable[[Any], Mapping[str, Any]] = lambda _: {}  # For machines.
 
 
@@ -102,8 +103,8 @@ JUDGED: Final = (
             scores.compute(at.held_out, name, at.job.units, at.job.focus.level)
             for name in at.held_out.probabilities
         ),
-        shown=lambda of: scores.show(of.scores, of.classes, of.drawn, of.focus.level),
-        told=lambda of: scores.tell(of.scores),
+        pictures=lambda of: scores.show(of.scores, of.classes, of.drawn, of.focus.level),
+        lines=lambda of: scores.tell(of.scores),
         figures=lambda of: scores.figures(of.scores),
     ),
     Section(
@@ -115,7 +116,7 @@ JUDGED: Final = (
             *(of.judged, of.scores[0], of.performance, of.too_good, of.focus.level),
             warned=of.warned,
         ),
-        told=lambda of: trust.tell(of.judged),
+        lines=lambda of: trust.tell(of.judged),
         figures=lambda of: trust.figures(of.judged),
     ),
     Section(
@@ -151,7 +152,7 @@ JUDGED: Final = (
     Section(
         "parts",
         lambda at: subgroups.read_parts(at.job, at.held_out, MODEL, at.known, at.widths),
-        told=lambda of: subgroups.tell(of.parts),
+        lines=lambda of: subgroups.tell(of.parts),
         figures=lambda of: {"parts": of.parts},
     ),
 )
@@ -160,18 +161,20 @@ JUDGED: Final = (
 
 def sentences(record: Judgement) -> dict[str, str]:
     """The sentences of all sections by name; empty where there is nothing to say."""
-    return {name: text for section in record.sections for name, text in section.said(record).items()}
+    found = (section.messages(record).items() for section in record.sections)
+    return dict(chain.from_iterable(found))
 
 
 def pictures(record: Judgement) -> dict[str, Any]:
     """The pictures of all sections by name, ready to be placed."""
-    return {name: drawn for section in record.sections for name, drawn in section.shown(record).items()}
+    found = (section.pictures(record).items() for section in record.sections)
+    return dict(chain.from_iterable(found))
 
 
 def lines(record: Judgement) -> Iterator[tuple[str, str]]:
     """Names and figures of all sections, as a terminal has them."""
     for section in record.sections:
-        yield from section.told(record)
+        yield from section.lines(record)
     units = "rows" if record.judged.groups is None else "groups"
     level = percent(record.focus.level)
     yield "in brackets", f"intervals of {level}; those of leads count {units}"

@@ -12,10 +12,10 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from bayesrbf import MixtureDensity
+from bayesrbf.app.report.column_effects import MOST_LINES, ColumnEffects
 from bayesrbf.app.report.drawing import NAMED, SMALL_WIDTH, WIDE_WIDTH, bars, legend, level_names
 from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.moves import MOST_LINES, Moves
 from bayesrbf.app.svg import PlotArea, element, picture, points, rect
 from bayesrbf.app.words import clipped, listing, number, percent, plural
 from bayesrbf.base import names
@@ -183,7 +183,7 @@ def component_names(density: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def compute(job: Job, model: Any, refined: Any, effects: Moves) -> Learned:
+def compute(job: Job, model: Any, refined: Any, effects: ColumnEffects) -> Learned:
     """Members, classes and means; columns are ordered by contribution.
 
     Components are the classifier's own, or those of its hidden layer: stacks, sparse mixtures and

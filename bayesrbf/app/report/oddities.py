@@ -31,7 +31,7 @@ class OddLabel:
     """A label that the held-out prediction finds improbable."""
 
     row: str  # What it is called.
-    given: str
+    label: str
     suggested: str  # The most probable class.
     probability: float  # Held out, of the given label.
 
@@ -57,7 +57,7 @@ def compute(job: Job, judged: JudgedTable, held_out: HeldOutRows) -> Oddities:
     listed = tuple(
         OddLabel(
             row=job.row(int(rows[i])),
-            given=str(held_out.classes[labels[i]]),
+            label=str(held_out.classes[labels[i]]),
             suggested=str(held_out.classes[probabilities[i].argmax()]),
             probability=float(probabilities[i, labels[i]]),
         )
@@ -65,7 +65,7 @@ def compute(job: Job, judged: JudgedTable, held_out: HeldOutRows) -> Oddities:
         if probabilities[i, labels[i]] < UNLIKELY_LABEL
     )
     improbable = improbable_labels(probabilities, labels, UNLIKELY_LABEL)
-    return Oddities(cells, n_odd, listed, improbable, UNLIKELY_LABEL, judged.sentence)
+    return Oddities(cells, n_odd, listed, improbable, UNLIKELY_LABEL, judged.message)
 
 
 def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], int]:

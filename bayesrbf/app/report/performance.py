@@ -156,7 +156,8 @@ def event_of(counts: Float[np.ndarray, " label"], classes: Sequence[str], focus:
         column, why = counts.size - 1 - int(counts[::-1].argmin()), "the rarer class"
         if np.ptp(counts) == 0:
             why = "the last of two equally frequent classes"
-    return Event(classes[column], why, round(float(1 - weights[column] / weights.sum()), 12), column)
+    threshold = round(float(1 - weights[column] / weights.sum()), 12)
+    return Event(classes[column], why, threshold, column)
 
 
 def event_among(held_out: HeldOutRows, focus: Focus) -> Event:
@@ -274,7 +275,8 @@ def tell(
             if name in earlier:
                 clauses.append(f"{with_ends(earlier[name].auroc)} on the training rows held out")
             if event is None:
-                clauses += [f"{word} {with_ends(of_class.decisions[word], percent)}" for word in FOUND]
+                shares = ((word, of_class.decisions[word]) for word in FOUND)
+                clauses += [f"{word} {with_ends(share, percent)}" for word, share in shares]
             yield "AUROC", "; ".join(clauses)
         if event is not None:
             ratio = with_ends(of_class.observed_to_expected)

@@ -97,8 +97,9 @@ def _missing_more(
 ) -> dict[str, list[tuple[str, float]]]:
     """By column the classes of which more cells are missing than of all others, beyond chance."""
     found: dict[str, list[tuple[str, float]]] = {}
-    for column, label in enumerate(classes if len(classes) > 1 else ()):
-        rest, cells = (missing[(labels >= 0) & ((labels == column) == its)] for its in (False, True))
+    for position, label in enumerate(classes if len(classes) > 1 else ()):
+        labelled, inside = labels >= 0, labels == position
+        rest, cells = missing[labelled & ~inside], missing[labelled & inside]
         chance = MISSING_BY_CHANCE / len(classes)
         for change in missingness_changes(list(job.X), rest, cells, chance, together=False):
             if change.is_more:

@@ -344,7 +344,7 @@ def prepare(
         )
     _check_splits(job)
     sentences = [
-        job.splits.sentence if table.groups is not None or job.judged_apart else "",
+        job.splits.message if table.groups is not None or job.judged_apart else "",
         copies_sentence(repeated) if repeated else "",
         "Figures by centre are told of two classes alone."
         if several and job.centres is not None

@@ -39,11 +39,11 @@ SECTIONS: Final[Mapping[str, str]] = {
 class Item:
     """An item of the statement: what the report says of it, where, and what is left to write."""
 
-    part: str  # Of a paper.
+    section: str  # Of a paper.
     number: str
     topic: str
     known: str  # What the report says, in a few words; empty where it knows nothing.
-    place: str  # On the page; empty likewise.
+    page_section: str  # On the page; empty likewise.
     author: str  # What the author writes; empty where the report says all.
 
 
@@ -112,7 +112,7 @@ def _size(report: Report) -> str:
 
 def _missing(report: Report) -> str:
     holed = sorted(report.reading.columns, key=lambda column: -column.missing)
-    most = [f"“{clipped(column.name)}” {percent(column.missing)}" for column in holed if column.missing > 0]
+    most = [f"“{clipped(c.name)}” {percent(c.missing)}" for c in holed if c.missing > 0]
     by_column = f" By column: {listing(most, 10)}." if most else ""
     left = "No row was left out because a cell is missing."
     return f"{_told(report, 'read')}{by_column} {left} {report.reading.missingness}"
@@ -130,7 +130,7 @@ def _split(report: Report) -> str:
 
 
 def _parts(report: Report) -> str:
-    columns = [f"“{clipped(column.by)}” ({plural(len(column.parts), 'part')})" for column in report.parts]
+    columns = [f"“{clipped(c.by)}” ({plural(len(c.parts), 'part')})" for c in report.parts]
     return f"The page tells figures apart by {listing(columns)}." if columns else ""
 
 
@@ -198,10 +198,10 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     ),
     "11": _missing,
     "12a": _split,
-    "12b": lambda report: f"{_columns(report)} {report.described.given}",
+    "12b": lambda report: f"{_columns(report)} {report.described.assumptions}",
     "12c": lambda report: " ".join(
         [
-            f"{report.described.estimator}. {report.described.sentence}",
+            f"{report.described.estimator}. {report.described.message}",
             f"{report.diagnostics.inference} {_held_out(report)}",
         ]
     ),
@@ -253,12 +253,12 @@ def items(report: Report) -> str:
         "385:e078378), and boxes for what its author writes. The items are named in other words "
         "than those of the statement: read it beside this file.",
     ]
-    for section, its_items in groupby(ITEMS, lambda item: item.part):
+    for section, its_items in groupby(ITEMS, lambda item: item.section):
         lines.append(f"## {section}")
         for item in its_items:
             lines.append(f"### {item.number} {item.topic}")
             if message := said_of(item, report):
-                link = f"[{item.place}]({PAGE}#{SECTIONS[item.place]})"
+                link = f"[{item.page_section}]({PAGE}#{SECTIONS[item.page_section]})"
                 lines.append(f"{_plain(message)} ({link})")
             if item.author:
                 lines.append(f"- [ ] The author writes: {item.author}.")

@@ -93,7 +93,7 @@ class JudgedByRivals:
         return is_open(self.base.gain.interval, self.base.log_loss)
 
     @property
-    def others(self) -> list[Rival]:
+    def rivals(self) -> list[Rival]:
         """The answer that is always the same, and the rival."""
         return [self.base, *([] if self.rival is None else [self.rival])]
 
@@ -311,7 +311,7 @@ def worth(judged: JudgedByRivals) -> str:
 
 def evidence(judged: JudgedByRivals) -> str:
     """A sentence: right answers, or the cost of a row, of the model and of both rivals."""
-    rivals = [(rival.answers, rival.name) for rival in judged.others]
+    rivals = [(rival.answers, rival.name) for rival in judged.rivals]
     figures = [f"{percent(1 - judged.answers)} of its answers are right"]
     figures += [f"{percent(1 - answers)} by {name}" for answers, name in rivals]
     if judged.in_costs:

@@ -39,7 +39,7 @@ LONGEST_CELL: Final = 1000
 
 
 @dataclass(frozen=True)
-class Moved:
+class CaseClass:
     """A class, its answer, and the probability that the page showed before; NaN at first."""
 
     answer: ClassAnswer
@@ -61,7 +61,7 @@ class Moved:
 class CaseAnswer:
     """The probabilities of a case."""
 
-    classes: tuple[Moved, ...]  # In the order of the model, so that bars stay where they are.
+    classes: tuple[CaseClass, ...]  # In the order of the model, so that bars stay where they are.
     has_intervals: bool
     assumes_model: bool
     novelty: float  # NaN without a density.
@@ -130,7 +130,7 @@ class Along:
     probability: tuple[float, ...]
     lower: tuple[float, ...]  # NaN without draws.
     upper: tuple[float, ...]
-    here: float  # The present cell, NaN where it is missing.
+    present: float  # The present cell, NaN where it is missing.
 
 
 def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
@@ -184,7 +184,7 @@ def answer_of(served: ServedModel, row: pd.DataFrame, before: Mapping[str, float
     by_label = {answer.label: answer for answer in class_answers(summary)}
     novelty = float(summary["novelty"][0]) if served.has_density else np.nan
     return CaseAnswer(
-        tuple(Moved(by_label[label], before.get(label, np.nan)) for label in served.classes),
+        tuple(CaseClass(by_label[label], before.get(label, np.nan)) for label in served.classes),
         not summary.attrs["point_estimate"],
         bool(summary.attrs["assumes_model"]),
         novelty,
@@ -320,7 +320,7 @@ def is_short(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Part:
+class Panel:
     """A part of the page: address, place on the page, script and tests follow it."""
 
     name: str  # Of its address, and of its template part_NAME.html, which has its result so named.
@@ -328,15 +328,19 @@ class Part:
     saved: str = ""  # Its name in the file of a case; empty where that has it otherwise or not.
 
 
-PARTS: Final = (
-    Part("answer", lambda served, row, form: answer_of(served, row, _before(form, served.classes))),
-    Part("decision", lambda served, row, form: decision_of(served, row), "decision"),
-    Part("odd", lambda served, row, form: odd_cells(served.estimator, row, 0)[0], "stands_out"),
-    Part("along", _along),
-    Part(
+PANELS: Final = (
+    Panel(
+        "answer", lambda served, row, form: answer_of(served, row, _before(form, served.classes))
+    ),
+    Panel("decision", lambda served, row, form: decision_of(served, row), "decision"),
+    Panel("odd", lambda served, row, form: odd_cells(served.estimator, row, 0)[0], "stands_out"),
+    Panel("along", _along),
+    Panel(
         "why", lambda served, row, form: why(served.estimator, row, label_of(served, form)), "why"
     ),
-    Part("doubt", lambda served, row, form: doubt_of(served, row, label_of(served, form)), "doubt"),
-    Part("next", lambda served, row, form: measurements_of(served, row), "next"),
+    Panel(
+        "doubt", lambda served, row, form: doubt_of(served, row, label_of(served, form)), "doubt"
+    ),
+    Panel("next", lambda served, row, form: measurements_of(served, row), "next"),
 )
 """In the order in which they are asked and shown."""

@@ -20,8 +20,8 @@ from bayesrbf.app.serve.served import (
     CSV,
     JSON,
     PARQUET,
-    Asked,
     Limits,
+    ModelRequest,
     Reply,
     RequestError,
     ServedModel,
@@ -35,7 +35,7 @@ WARNINGS: Final = "Bayesrbf-Warnings"
 MOST_WARNINGS, MOST_LETTERS = 5, 300
 
 
-def reply_to(served: ServedModel, request: Asked, limits: Limits) -> Reply:
+def reply_to(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """Reply to a request with a question; RequestError with every problem of it."""
     question, media_type = QUESTIONS[request.task], request.media_type or JSON
     try:

@@ -26,8 +26,8 @@ from bayesrbf.app.serve.served import (
     HTML,
     JSON,
     NOTHING,
-    Asked,
     Limits,
+    ModelRequest,
     Reply,
     RequestError,
     Tally,
@@ -50,7 +50,7 @@ def _templates() -> jinja2.Environment:
     templates.filters |= {"signed": words.signed, "cell": words.cell_text, "points": _points}
     templates.filters["novelty"] = of_novelty
     templates.globals |= {"isnan": math.isnan, "picture": pictures, "version": __version__}
-    templates.globals["part_names"] = [panel.name for panel in case.PARTS]
+    templates.globals["part_names"] = [panel.name for panel in case.PANELS]
     return templates
 
 
@@ -85,7 +85,7 @@ def _json(record: object) -> Reply:
     return Reply(json.dumps(words.plain(record), ensure_ascii=False, indent=1).encode())
 
 
-def _api(served: ServedModel, request: Asked, limits: Limits) -> Reply:
+def _api(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     text, address = json.dumps(_example(served), ensure_ascii=False), request.address.rstrip("/")
     options = {option.name: option for kind in QUESTIONS.values() for option in kind.options}
     slots: dict[str, Any] = {"questions": QUESTIONS, "options": options, "address": address}
@@ -95,11 +95,11 @@ def _api(served: ServedModel, request: Asked, limits: Limits) -> Reply:
 def _example(served: ServedModel) -> dict[str, object]:
     """A row of usual cells as a row of JSON, in which dates and the like are texts."""
     row = records_of(served.usual)[0]
-    texts = (field for field in served.fields if field.kind.of_texts and row[field.name] is not None)
-    return row | {field.name: field.kind.typed(float(str(row[field.name]))) for field in texts}
+    texts = (f for f in served.fields if f.kind.of_texts and row[f.name] is not None)
+    return row | {f.name: f.kind.typed(float(str(row[f.name]))) for f in texts}
 
 
-def _page(served: ServedModel, request: Asked, limits: Limits) -> Reply:
+def _page(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """The page, empty or filled with a training row."""
     number = request.query.get("row", "")
     if not number:
@@ -131,7 +131,7 @@ def _training_row(served: ServedModel, index: int) -> dict[str, object]:
     return row
 
 
-def _answered(served: ServedModel, request: Asked, limits: Limits) -> Reply:
+def _answered(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """The page with all its answers, for browsers without JavaScript."""
     return _filled(served, _form(request), None)
 
@@ -142,30 +142,30 @@ def _filled(served: ServedModel, form: Mapping[str, str], training_row: object) 
         row = case.row_of(served, form)
     except RequestError as error:
         return _case(served, form, sentences=error.problems, status=error.status)
-    answers = {panel.name: panel.of(served, row, form) for panel in case.PARTS}
-    tally = _tally(answers["answer"])
-    return _case(served, form, parts=answers, training_row=training_row, tally=tally)
+    panels = {panel.name: panel.of(served, row, form) for panel in case.PANELS}
+    tally = _tally(panels["answer"])
+    return _case(served, form, panels=panels, training_row=training_row, tally=tally)
 
 
 def _case(
     served: ServedModel,
     form: Mapping[str, str],
-    answers: Mapping[str, Any] = NO_PARTS,
+    panels: Mapping[str, Any] = NO_PARTS,
     sentences: Sequence[str] = (),
     training_row: object = None,
     status: int = 200,
     tally: Tally = NOTHING,
 ) -> Reply:
     """The page of a case."""
-    slots = {"form": form, "sentences": sentences, "filled": training_row, "is_asked": bool(answers)}
+    slots = {"form": form, "sentences": sentences, "filled": training_row, "is_asked": bool(panels)}
     label = case.label_of(served, form)
-    return _html("case.html", status, tally, served=served, label=label, **slots, **answers)
+    return _html("case.html", status, tally, served=served, label=label, **slots, **panels)
 
 
-def _part(panel: case.Part) -> Page:
+def _part(panel: case.Panel) -> Page:
     """One part of the page."""
 
-    def page(served: ServedModel, request: Asked, limits: Limits) -> Reply:
+    def page(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
         form = _form(request)
         answer = panel.of(served, case.row_of(served, form), form)
         tally = _tally(answer) if isinstance(answer, case.CaseAnswer) else NOTHING
@@ -182,7 +182,7 @@ def _tally(answer: case.CaseAnswer) -> Tally:
     return Tally(1, int(answer.is_novel), int(judged), sums)
 
 
-def _form(request: Asked) -> dict[str, str]:
+def _form(request: ModelRequest) -> dict[str, str]:
     """The fields of a form."""
     if len(request.body) > MOST_FORM_BYTES:
         raise RequestError(413, f"A form may have at most {MOST_FORM_BYTES} bytes.")
@@ -193,7 +193,7 @@ def _form(request: Asked) -> dict[str, str]:
         raise RequestError(422, "The body is no form in UTF-8.") from None
 
 
-def _export(served: ServedModel, request: Asked, limits: Limits) -> Reply:
+def _export(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """The case as JSON: its cells, and all that the model says of it."""
     form = _form(request)
     row = case.row_of(served, form)
@@ -205,17 +205,17 @@ def _export(served: ServedModel, request: Asked, limits: Limits) -> Reply:
         "classes": [of_class.answer for of_class in answer.classes],
         "prob": served.focus.level,
         "novelty": answer.novelty,
-        **{panel.saved: panel.of(served, row, form) for panel in case.PARTS if panel.saved},
+        **{panel.saved: panel.of(served, row, form) for panel in case.PANELS if panel.saved},
     }
     return replace(_json(record), headers=AS_FILE, tally=_tally(answer))
 
 
-def _card(served: ServedModel, request: Asked, limits: Limits) -> Reply:
+def _card(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """The model card, with the figures of a validation where one of the model is in its folder."""
     return _html("card.html", served=served, validation=_validation(served), page=VALIDATION)
 
 
-def _model(served: ServedModel, request: Asked, limits: Limits) -> Reply:
+def _model(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """The model card as JSON."""
     purpose = asdict(served.focus.purpose)
     return _json(served.card | purpose | {"validation": _validation(served)})
@@ -226,7 +226,7 @@ def _validation(served: ServedModel) -> dict[str, Any] | None:
     return read_figures(served.folder, served.digest)
 
 
-Page = Callable[["ServedModel", Asked, Limits], Reply]
+Page = Callable[["ServedModel", ModelRequest, Limits], Reply]
 
 PAGES: Final[dict[str, Page]] = {
     "page": _page,
@@ -236,6 +236,6 @@ PAGES: Final[dict[str, Page]] = {
     "api": _api,
     "openapi": lambda served, request, limits: _json(description(served, limits, _example(served))),
     "model": _model,
-    **{f"part-{panel.name}": _part(panel) for panel in case.PARTS},
+    **{f"part-{panel.name}": _part(panel) for panel in case.PANELS},
 }
 """Pages by the names of their tasks."""

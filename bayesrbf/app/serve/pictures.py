@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from bayesrbf.app.report.drawing import NAMED, framed, profile, stacked, upright
-from bayesrbf.app.serve.case import Along, Moved
+from bayesrbf.app.serve.case import Along, CaseClass
 from bayesrbf.app.serve.served import Field
 from bayesrbf.app.svg import PlotArea, picture, rect, segment
 from bayesrbf.app.words import ends, number, percent
@@ -18,7 +18,7 @@ WIDE: Final = 320.0
 EFFECT: Final = 160.0
 
 
-def probability(of_class: Moved, series: int) -> Markup:
+def probability(of_class: CaseClass, series: int) -> Markup:
     """A probability as a bar, its interval as a line above it, and where it was before."""
     answer = of_class.answer
     marks = [
@@ -66,8 +66,8 @@ def along(curve: Along, series: int) -> Markup:
         ends=None if np.isnan(lower).any() else (lower, upper),
         radius=4 if levels else 0,
     )
-    if not math.isnan(curve.here):
-        marks.append(upright(axes, curve.here))
+    if not math.isnan(curve.present):
+        marks.append(upright(axes, curve.present))
     texts = (field.written(curve.at[0]), field.written(curve.at[-1]))
     frame = framed(axes, field.name, levels, texts if field.kind.of_texts else ("", ""))
     title = (

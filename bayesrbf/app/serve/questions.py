@@ -43,7 +43,7 @@ class Options:
         ]
         for name in filter(query.__contains__, known):
             try:
-                options = known[name].said(query[name], options, served)
+                options = known[name].update(query[name], options, served)
             except RequestError as error:
                 problems += error.problems
         if question.needs == "density" and not served.has_density:
@@ -62,10 +62,10 @@ class Option:
     """An option of questions, and all that the server knows of it."""
 
     name: str  # Of a field of the query of an address.
-    what: str
+    description: str
     type: Literal["number", "string"]  # In JSON.
-    said: Callable[[str, Any, ServedModel], Any]
-    """Other options with what a text says of this one; RequestError with its problems."""
+    update: Callable[[str, Any, ServedModel], Any]
+    """The options, updated from the text of this one; RequestError with its problems."""
 
 
 def _prob(text: str, options: Options, served: ServedModel) -> Options:
@@ -124,7 +124,7 @@ class Question:
     """A question about rows: addresses, OpenAPI, the page ``/api`` and tests follow it."""
 
     name: str  # The name of the estimators' method.
-    what: str  # Its answer, in a sentence.
+    description: str  # Its answer, in a sentence.
     lines: Callable[[ServedModel, pd.DataFrame, Options], Lines]
     shape: Mapping[JsonType, str]
     """Columns of its answer by their type: ``{class}`` stands for every class, ``{column}`` for
@@ -143,7 +143,7 @@ class Question:
         for kind, text in self.shape.items():
             named = text.split("; ")
             for slot, fills in slots.items():
-                named = [name.replace(slot, fill) for name in dict.fromkeys(named) for fill in fills]
+                named = [n.replace(slot, fill) for n in dict.fromkeys(named) for fill in fills]
             columns |= dict.fromkeys(named, TYPES[kind])
         return columns
 

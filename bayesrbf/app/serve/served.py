@@ -86,7 +86,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelRequest:
     """A request as a process of the pool takes it."""
 
     model: str
@@ -287,11 +287,11 @@ class ServedModel:
     def usual(self) -> pd.DataFrame:
         """A row of usual cells, medians and the most frequent levels: an example, and nobody's."""
         columns = {}
-        for field in self.fields:
-            known = self.cells[field.name].dropna()
+        for column in self.fields:
+            known = self.cells[column.name].dropna()
             middle = known.sort_values()[len(known) // 2 :]
-            usual = known.mode() if field.kind.has_levels else middle
-            columns[field.name] = usual[:1].reset_index(drop=True)
+            usual = known.mode() if column.kind.has_levels else middle
+            columns[column.name] = usual[:1].reset_index(drop=True)
         return pd.DataFrame(columns, pd.RangeIndex(1))
 
     @cached_property
@@ -350,12 +350,12 @@ class ServedModel:
             "held_out": self.held_out,
             "columns": [
                 {
-                    "name": field.name,
-                    "kind": field.kind.word,
-                    "missing": field.missing,
-                    "training": [level for level, _ in field.levels] or field.extent,
+                    "name": column.name,
+                    "kind": column.kind.word,
+                    "missing": column.missing,
+                    "training": [level for level, _ in column.levels] or column.extent,
                 }
-                for field in self.fields
+                for column in self.fields
             ],
         }
 

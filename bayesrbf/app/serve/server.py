@@ -35,15 +35,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bayesrbf.app.serve.case import PARTS
+from bayesrbf.app.serve.case import PANELS
 from bayesrbf.app.serve.questions import QUESTIONS
 from bayesrbf.app.serve.served import (
     HTML,
     JSON,
     Access,
-    Asked,
     Limits,
     ModelFolder,
+    ModelRequest,
     Reply,
     RequestError,
     Tally,
@@ -353,7 +353,7 @@ def _watch(server: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def perform(request: Asked, limits: Limits) -> Reply:
+def perform(request: ModelRequest, limits: Limits) -> Reply:
     """Answer one request; what is wrong with it is an answer, too."""
     from bayesrbf.app.serve import page as pages
     from bayesrbf.app.serve.interface import reply_to
@@ -364,7 +364,7 @@ def perform(request: Asked, limits: Limits) -> Reply:
     try:
         if request.task in QUESTIONS:
             return reply_to(served, request, limits)
-        page: Callable[[ServedModel, Asked, Limits], Reply] = pages.PAGES[request.task]
+        page: Callable[[ServedModel, ModelRequest, Limits], Reply] = pages.PAGES[request.task]
         return page(served, request, limits)
     except RequestError as error:
         return refuse(error.status, error.problems)
@@ -411,10 +411,10 @@ class Pool:
     async def ready(self) -> None:
         """Wait until a process has the models and has answered once, however long that takes."""
         for folder in self._folders:
-            request = Asked(folder.name, "page", query={"row": "1"})
+            request = ModelRequest(folder.name, "page", query={"row": "1"})
             await asyncio.wrap_future(self._executor.submit(perform, request, self.limits))
 
-    async def ask(self, request: Asked) -> Reply:
+    async def ask(self, request: ModelRequest) -> Reply:
         """The answer; RequestError with 503 where too many wait, or it takes too long."""
         if self._under_way >= self._workers + self.limits.waiting:
             raise RequestError(503, "Too many requests are waiting; ask again later.")
@@ -470,9 +470,10 @@ def application(
             began = time.perf_counter()
             media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
             body, query = await request.body(), dict(request.query_params)
-            model_request = Asked(model, task, body, media_type, query, str(request.base_url))
+            address = str(request.base_url)
+            to_model = ModelRequest(model, task, body, media_type, query, address)
             try:
-                reply = await pools[0].ask(model_request)
+                reply = await pools[0].ask(to_model)
             except RequestError as error:
                 content = json.dumps({"problems": error.problems}).encode()
                 reply = Reply(content, JSON, error.status)
@@ -499,7 +500,7 @@ def application(
         at, model = folder.prefix, folder.name
         routes += [Route(at + path, asks(model, task)) for path, task in GETS.items()]
         posts = {"/": "answered", "/case.json": "export"}
-        posts |= {f"/parts/{panel.name}": f"part-{panel.name}" for panel in PARTS}
+        posts |= {f"/parts/{panel.name}": f"part-{panel.name}" for panel in PANELS}
         posts |= {f"/api/{question}": question for question in QUESTIONS}
         routes += [
             Route(at + path, asks(model, task), methods=["POST"]) for path, task in posts.items()

@@ -66,7 +66,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Moves:
+class ColumnEffects:
     """Effects of the columns of a table on the class probabilities."""
 
     contributions: tuple[Contribution, ...]  # Of every column with a value, the largest first.
@@ -74,13 +74,13 @@ class Moves:
     base: Float[np.ndarray, " label"]  # Probabilities of a row without a cell.
 
 
-def compute(job: Job, model: Any) -> Moves:
+def compute(job: Job, model: Any) -> ColumnEffects:
     """Contributions and effects of all columns."""
     effects, base = read_effects(job, model)
     added = contributions(job, model, effects, base)
     leading = [contribution.name for contribution in added]
     ordered = sorted(effects, key=lambda effect: leading.index(effect.name))
-    return Moves(tuple(added), tuple(ordered), base)
+    return ColumnEffects(tuple(added), tuple(ordered), base)
 
 
 def contributions(
@@ -180,7 +180,7 @@ def _predicted(
     return np.exp(model.fitted_.class_log_probabilities(rows))
 
 
-def say(effects: Moves, *, helps: bool) -> dict[str, str]:
+def say(effects: ColumnEffects, *, helps: bool) -> dict[str, str]:
     """The columns that move the probabilities most, alone and beside all others.
 
     ``helps`` says whether rows held out show that it is better than the class frequencies.
@@ -210,7 +210,7 @@ def _quoted(columns: Sequence[Contribution]) -> str:
 
 
 def show(
-    effects: Moves, classes: Sequence[str], drawn: list[int], event: Event | None
+    effects: ColumnEffects, classes: Sequence[str], drawn: list[int], event: Event | None
 ) -> dict[str, Any]:
     """Contributions of the leading columns, and their effects on the event or on some classes."""
     rows = effects.contributions[:BARS]
