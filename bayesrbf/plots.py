@@ -311,7 +311,7 @@ def _line(column: np.ndarray) -> np.ndarray:
 
 
 def _like(X: Any, rows: np.ndarray) -> Any:
-    """Rows as a frame with the names and the library of X, if X is a frame."""
+    """Rows as a frame like X, in its library and with its names, if X is a frame."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return rows
@@ -481,7 +481,7 @@ def _spreads(rows: Any) -> list[float]:
 
 
 def _unlike(cell: Any, other: Any, spread: float) -> bool:
-    """Whether a cell differs from another; two missing cells do not."""
+    """Whether two cells differ; two missing cells are equal."""
     holes = (cell != cell, other != other)
     if any(holes):
         return not all(holes)

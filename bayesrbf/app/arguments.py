@@ -75,7 +75,7 @@ def limit_time(seconds: float | None) -> None:
 
 @contextmanager
 def obeying() -> Iterator[list[int]]:
-    """Interrupt what runs when it is told to end; the value then holds the exit code.
+    """Interrupt the command on SIGINT, SIGTERM or the like; the value then holds the exit code.
 
     What is begun is undone as after Ctrl-C. Python hears a signal only between its own steps, and
     a compiler or a long call of a library may take none for a minute. A thread therefore waits
@@ -104,7 +104,7 @@ def obeying() -> Iterator[list[int]]:
 
 
 def _wait(source: int) -> None:
-    """End the process some seconds after it was told to, unless it has gone on to its end."""
+    """End the process some seconds after the signal, unless it has ended by itself."""
     while signals := os.read(source, 1):
         if signals[0] in _CODES:
             time.sleep(GRACE)
@@ -115,7 +115,7 @@ def _wait(source: int) -> None:
 
 
 def _closed(source: int) -> bool:
-    """Whether the command has ended and nobody writes to the pipe any more."""
+    """Whether the writing end of the pipe is closed: the command has ended."""
     os.set_blocking(source, False)
     try:
         return not os.read(source, 65536)
@@ -124,7 +124,7 @@ def _closed(source: int) -> bool:
 
 
 def _end_now(code: int) -> None:
-    """Remove what was begun, end the processes that work for this one, and this one."""
+    """Remove unfinished files, then end the worker processes and this process."""
     remove_scratch()
     for child in active_children():
         with suppress(ProcessLookupError):
@@ -293,7 +293,7 @@ def names_in(tokens: Iterable[str]) -> list[str]:
 
 
 def typed(options: TableOptions, table: Path) -> TableOptions:
-    """Options as they were meant: each of several names may have been typed as ``a,b``.
+    """Options with comma-separated values split: ``a,b`` becomes two names.
 
     Where numbers of the table have commas, so has a value of ``na``: ``-999,0`` is one.
     """
@@ -312,7 +312,7 @@ def typed(options: TableOptions, table: Path) -> TableOptions:
 
 
 def refuse_by(options: TableOptions) -> None:
-    """Refuse ``--by`` where no figures are told apart."""
+    """Refuse ``--by`` where no performance of subgroups is computed."""
     if options.by:
         raise ValueError(
             "--by tells the figures of report and validate apart, and this command has none of "
@@ -321,7 +321,7 @@ def refuse_by(options: TableOptions) -> None:
 
 
 def focus_in(options: Deciding, focus: Focus = ANYTHING) -> Focus:
-    """What figures and decisions are about: what is asked for, else what a report was told.
+    """Event, costs, actions and level of a command: its options, else the focus of the report.
 
     >>> focus_in(Deciding(event="sick", threshold=0.2)).costs
     {'sick': 4.0}
@@ -474,21 +474,21 @@ def token_in(file: Path | None) -> str:
 
 
 def checked_draws(draws: int | None) -> int | None:
-    """A number of draws as it was given; an error below 1."""
+    """The number of draws; ValueError below 1."""
     if draws is not None and draws < 1:
         raise ValueError(f"--draws takes a whole number above 0; got {draws}.")
     return draws
 
 
 def checked_refits(refits: int | None) -> int:
-    """A number of refits, 0 where none was given; an error below 2."""
+    """The number of refits, 0 for None; ValueError for 1 and below."""
     if refits is not None and refits < 2:
         raise ValueError(f"--stability takes a whole number of refits, at least 2; got {refits}.")
     return refits or 0
 
 
 def checked_jobs(jobs: int) -> int:
-    """A number of processes as it was given; an error for none, and for fewer than all cores."""
+    """The number of processes; ValueError for 0 and below -1 (all cores)."""
     if jobs < 1 and jobs != ALL_CORES:
         raise ValueError(f"--jobs takes a whole number above 0, or -1 for all cores; got {jobs}.")
     return jobs
@@ -500,7 +500,7 @@ def command_line() -> str:
 
 
 def need(packages: Iterable[str] = REPORT_PACKAGES, by: str = "report") -> None:
-    """Refuse with the line that installs them where packages are absent."""
+    """Raise an error with the line that installs the packages, where one is absent."""
     from importlib.util import find_spec
 
     absent = [name for name in packages if find_spec(name) is None]
@@ -517,7 +517,7 @@ def model_for(
     other_columns: Iterable[str | None] = (),
     missingness: Missingness = AS_TRAINED,
 ) -> tuple[ReportOptions, Any]:
-    """Options and model of a folder, for a table; what is absent is refused before imports."""
+    """Options and model of a folder; absent files and columns are refused before slow imports."""
     from bayesrbf.app.report.options import MODEL, read_options
 
     if folder.is_file():
@@ -548,7 +548,7 @@ def refuse_to_replace(file: Path, held: str) -> None:
 
 
 def point_to(folder: Path, files: Iterable[str]) -> None:
-    """Print where the files are."""
+    """Print the paths of the files."""
     from bayesrbf.app.report.options import PAGE
 
     print(f"Open {folder / PAGE}")

@@ -133,12 +133,12 @@ def distance(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"]) -> floa
 
 
 def by_chance(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"]) -> float:
-    """Distance that one of twenty pairs of such samples exceeds by chance."""
+    """95 % quantile of the distance of two samples of these sizes from one distribution."""
     return CHANCE * float(np.sqrt(1 / old.size + 1 / new.size))
 
 
 def differ(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"], level: float) -> bool:
-    """Whether two samples are of different distributions; never where there are few cells."""
+    """Whether two samples differ in distribution (Kolmogorov-Smirnov); False for few cells."""
     if min(old.size, new.size) < FEWEST:
         return False
     return bool(ks_2samp(old, new, method="auto").pvalue < level)
@@ -147,7 +147,7 @@ def differ(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"], level: fl
 def change_of_unit(
     old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"], level: float
 ) -> Change | None:
-    """The change of scale or offset that explains why a column is not what it was; None for none.
+    """The change of scale or offset that maps the old cells to the new ones; None for none.
 
     A factor leaves zeros alone, so it is judged by the sizes of the other cells.
 
@@ -185,7 +185,7 @@ def _explanations(old: np.ndarray, new: np.ndarray) -> Iterator[Change]:
 
 
 def _measured(change: Change, old: np.ndarray, new: np.ndarray, level: float) -> Change | None:
-    """The change with its distances; None unless cells differ by much, and hardly when undone."""
+    """The change with its distances; None unless undoing it removes a large distance."""
     undone = (new - change.offset) / change.scale
     if change.offset == 0:
         old, new, undone = (np.abs(cells[cells != 0]) for cells in (old, new, undone))
@@ -202,7 +202,7 @@ def exchanged(
     new: tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m2"]],
     level: float,
 ) -> bool:
-    """Whether two columns were exchanged: each matches the other's old cells, and not its own.
+    """Whether two columns were exchanged: each matches the old cells of the other alone.
 
     >>> rng = np.random.default_rng(0)
     >>> age, weight = rng.normal(40, 10, 200), rng.normal(70, 10, 200)
@@ -223,7 +223,7 @@ def exchanged(
 def tail_of_unseen(
     counts: Int[np.ndarray, " level"], n_lost: int, of: int, of_before: int
 ) -> float:
-    """Probability of levels that only the new cells have, were old and new ones dealt at random.
+    """P-value of the unseen levels, if old and new cells were assigned at random.
 
     Either a level is too frequent to have been missed, or there are too many levels beside those
     that only the old cells have (``n_lost``). It is not shared among columns: only rare levels can

@@ -59,7 +59,7 @@ DRIFT_COMPONENTS: Final = 3
 
 
 def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
-    """A fitted estimator as it was given, or read from the file that ``save`` wrote."""
+    """The fitted estimator, or the one in the file that ``save`` wrote."""
     if isinstance(estimator, str | PathLike):
         from bayesrbf import load
 
@@ -69,7 +69,7 @@ def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
 
 
 def training_cells(estimator: Estimator) -> pd.DataFrame:
-    """The cells that an estimator was fitted to, which its file has, as a frame."""
+    """The cells of the training rows, from the estimator, as a frame."""
     columns, rows = estimator.columns_, estimator.rows_
     like = pd.DataFrame(columns=list(columns.names))
     like = like.astype(dict.fromkeys(columns.number_names, float))  # in numbers, not their texts
@@ -81,7 +81,7 @@ def training_cells(estimator: Estimator) -> pd.DataFrame:
 
 
 def named_cells(X: Any, columns: Columns) -> pd.DataFrame:
-    """The cells of any table as floats or levels, None where missing; with names of training.
+    """Cells of a table as floats or levels, None where missing, under the training names.
 
     Levels are called as in training, however the table writes them.
     """
@@ -104,7 +104,7 @@ def named_cells(X: Any, columns: Columns) -> pd.DataFrame:
 
 
 def as_classes(labels: pd.Series, classes: Sequence[object]) -> pd.Series:
-    """Labels as the names of the classes that they are; others stay as they are.
+    """Labels spelled as the names of their classes; labels of other classes are unchanged.
 
     A file in which labels are missing often has 1.0 for 1.
 
@@ -139,7 +139,7 @@ class UsualCells:
 def judge_both(
     old: pd.DataFrame, new: pd.DataFrame, columns: Columns
 ) -> tuple[UsualCells, UsualCells]:
-    """Judge old rows by densities fitted without their fold, and new rows by that of all old ones.
+    """Judge old rows out of fold, and new rows by the density of all old rows.
 
     Levels that only one fold has are missing there.
     """
@@ -162,7 +162,7 @@ def judge_both(
 
 
 def _density(table: pd.DataFrame, columns: Columns) -> MixtureDensity:
-    """A density of the cells, for which labels do not matter."""
+    """Mixture density of the cells of a table, without labels."""
     empty = [columns.names[position] for position in columns.empty]
     return MixtureDensity(
         DRIFT_COMPONENTS,
@@ -177,7 +177,7 @@ def _density(table: pd.DataFrame, columns: Columns) -> MixtureDensity:
 
 
 def _judged(density: MixtureDensity, rows: pd.DataFrame) -> UsualCells:
-    """Cells and rows under a density."""
+    """Surprise of the cells and novelty of the rows under a density."""
     return UsualCells(density.surprise(rows), density.novelty(rows))
 
 
@@ -207,7 +207,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -> list[Remark]:
-    """Everything that is to be said of new cells beside those of training."""
+    """All remarks on the drift of new cells from the training cells."""
     absent = [name for name in columns.names if name not in cells]
     extra = [name for name in cells if name not in columns.names]
     if len(absent) == len(columns.names):
@@ -266,13 +266,13 @@ def changed(estimator: Estimator, table: pd.DataFrame, skip: tuple[Topic, ...] =
 
 
 def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:
-    """A column without a cell."""
+    """A column whose cells are all missing."""
     numbers = name in columns.number_names
     return np.full(n_rows, np.nan) if numbers else np.full(n_rows, None, dtype=object)
 
 
 def _columns(absent: Sequence[str], extra: Sequence[str]) -> Iterator[Remark]:
-    """Columns that lack, with the nearest name among those that the model does not know."""
+    """Absent columns, with the unknown column of the nearest name."""
     for name in absent:
         message = f"{name!r} is absent; all of its cells count as missing{renamed(name, extra)}."
         yield Remark("columns", message, columns=(name,))
@@ -282,7 +282,7 @@ def _columns(absent: Sequence[str], extra: Sequence[str]) -> Iterator[Remark]:
 
 
 def renamed(name: str, extra: Iterable[str]) -> str:
-    """A column that may stand for an absent one, to be set behind it; empty where none may.
+    """Suffix that names a column which may be the absent one, renamed; empty for none.
 
     >>> renamed("ward", ["bed", "WARD"]), renamed("ward", ["bed"])
     ("; 'WARD' is here and was not in training", '')
@@ -340,7 +340,7 @@ def _missing(estimator: Estimator, new: pd.DataFrame, present: Sequence[str]) ->
 def _units(
     old: pd.DataFrame, new: pd.DataFrame, columns: Columns, present: Sequence[str]
 ) -> Iterator[Remark]:
-    """Columns that were exchanged, or are off by a factor or a shift."""
+    """Columns that were exchanged, or whose unit changed by a factor or an offset."""
     cells: dict[str, Pair] = {
         name: (observed_reals(old[name]), observed_reals(new[name]))
         for name in (columns.names[position] for position in columns.number_features)
@@ -365,7 +365,7 @@ def _units(
 def _grown(
     old: pd.DataFrame, new: pd.DataFrame, columns: Columns, growing: Sequence[str]
 ) -> Iterator[Remark]:
-    """Columns such as dates, which training did not reach: time passes, which is no finding."""
+    """Columns such as dates beyond their training range; time passes, so this is no finding."""
     for name in growing:
         before, now = observed_reals(old[name]), observed_reals(new[name])
         if before.size and now.size and (now.max() > before.max() or now.min() < before.min()):
@@ -379,7 +379,7 @@ def _grown(
 
 
 def _middles(pair: Pair) -> str:
-    """Medians in training and now."""
+    """Medians of the training cells and of the new cells."""
     return f"{number(float(np.median(pair[1])))} (training {number(float(np.median(pair[0])))})"
 
 
@@ -404,7 +404,7 @@ def _of_change(name: str, change: Change, pair: Pair) -> str:
 def _cells(
     new: pd.DataFrame, held_out: UsualCells, judged: UsualCells, without: str
 ) -> Iterator[Remark]:
-    """Cells that stand out, beside how training cells did that were held out."""
+    """Cells whose surprise stands out against the surprises of held-out training cells."""
     surprise, reference = judged.surprise, held_out.surprise
     observed = ~np.isnan(surprise)
     if not observed.any() or np.isnan(reference).all():
@@ -437,7 +437,7 @@ def _cells(
 def _rows(
     index: pd.Index, held_out: UsualCells, judged: UsualCells, without: str
 ) -> Iterator[Remark]:
-    """Rows unlike the training table, beside how many of its own are, each held out."""
+    """Excess of novel rows over the share of novel rows among held-out training rows."""
     bound = float(np.quantile(held_out.novelty, UNUSUAL_ROW))
     novel, before = judged.novelty >= bound, held_out.novelty >= bound
     counts = int(novel.sum()), len(novel), int(before.sum()), len(before)
@@ -453,7 +453,7 @@ def _rows(
 
 
 def _patterns(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -> Iterator[Remark]:
-    """Rows whose missing cells are unlike those of training, beside how many of its own are."""
+    """Excess of rows with an unfamiliar missingness pattern over their share in training."""
     fit = estimator.fitted_
     if not fit.uses_indicators:
         return
@@ -480,7 +480,7 @@ def _class_frequencies(
     left_out: Sequence[str],
     without: str,
 ) -> Iterator[Remark]:
-    """Class frequencies of the new rows beside those of training."""
+    """Estimated class frequencies of the new rows, compared with the training frequencies."""
     if left_out and classifier.model_.density is None:
         why = "this model compares rows and does not sum out the columns that are left out"
         yield Remark("classes", f"Class frequencies were not judged: {why}.", is_finding=False)

@@ -865,7 +865,7 @@ app.command(
 
 
 def _where_read(error: CycloptsError) -> str:
-    """The commands that read an option which this one does not have; empty if none does."""
+    """Names of the commands that take an option which this command lacks; empty for none."""
     if not isinstance(error, UnknownOptionError):
         return ""
     from bayesrbf.app.words import listing

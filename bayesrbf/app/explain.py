@@ -242,7 +242,7 @@ def reasons_of(why: Why, decision: str) -> Reasons:
 
 
 def _subject(effect: CellEffect | PatternEffect) -> str:
-    """What speaks for a decision, or against it, as the subject of a sentence."""
+    """The column and its cell, or the pattern, as the subject of a sentence."""
     if isinstance(effect, PatternEffect):
         return f"{effect.message[0].upper()}{effect.message[1:]}; this"
     text = cell_text(effect.cell)
@@ -347,7 +347,7 @@ def _reasoned(reasons: Reasons) -> list[str]:
 
 
 def _oddities(row: ExplainedRow) -> list[str]:
-    """Cells that stand out and how new the row is, where there is a density of rows."""
+    """Lines on cells that stand out and on the novelty of the row; none without a density."""
     if row.stands_out is None:
         return [NO_DENSITY]
     rate = percent(row.false_discoveries)
@@ -365,7 +365,7 @@ def _oddities(row: ExplainedRow) -> list[str]:
 
 
 def of_novelty(novelty: float) -> str:
-    r"""How far a row is from those of training, as a sentence.
+    r"""A sentence on the novelty of a row.
 
     >>> print(of_novelty(0.5).replace("\N{NO-BREAK SPACE}", " "))
     Novelty 0.50: of rows that the model makes up with the same cells missing, 50 % are more

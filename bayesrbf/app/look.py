@@ -59,7 +59,7 @@ AssociatedColumn = Float[np.ndarray, " obs"] | Int[np.ndarray, " obs"]
 
 @dataclass(frozen=True)
 class Association:
-    """Two columns that hang together."""
+    """Two associated columns."""
 
     first: int  # Position of a column, as is the second.
     second: int
@@ -76,7 +76,7 @@ def associations(
     level: float = 0.01,
     least: float = 0.0,
 ) -> tuple[Association, ...]:
-    """The pairs beyond chance and not below a strength, the strongest first.
+    """Significant associations of at least a strength, the strongest first.
 
     A pair counts if its probability times the number of pairs looked at is below ``level``
     (Bonferroni): at most this share of the tables without any association yields a pair.
@@ -97,7 +97,7 @@ def associations(
 
 
 def _associated(columns: Sequence[AssociatedColumn], i: int, j: int) -> Iterator[Association]:
-    """A pair of columns, where enough rows have both cells and neither is constant."""
+    """Association of two columns; none where few rows have both cells or a column is constant."""
     a, b = columns[i], columns[j]
     both = _observed(a) & _observed(b)
     n = int(both.sum())
@@ -120,14 +120,14 @@ def _associated(columns: Sequence[AssociatedColumn], i: int, j: int) -> Iterator
 
 
 def _observed(column: AssociatedColumn) -> np.ndarray:
-    """Whether a cell is there."""
+    """Mask of the observed cells."""
     return np.isfinite(column) if column.dtype.kind == "f" else column >= 0
 
 
 def _rank_correlation(
     a: Float[np.ndarray, " obs"], b: Float[np.ndarray, " obs"]
 ) -> tuple[float, float]:
-    """Spearman's correlation, and the probability of one at least as far from 0 by chance."""
+    """Spearman's rank correlation and its two-sided p-value."""
     rho = float(np.clip(np.corrcoef(rankdata(a), rankdata(b))[0, 1], -1.0, 1.0))
     freedom = a.size - 2
     # At |rho| = 1 the statistic is infinite; the floor makes it a large number, whose tail is 0.
@@ -138,7 +138,7 @@ def _rank_correlation(
 def _correlation_ratio(
     values: Float[np.ndarray, " obs"], codes: Int[np.ndarray, " obs"]
 ) -> tuple[float, float]:
-    """Root of the share of the ranks' variance between levels, less what chance puts there."""
+    """Bias-corrected correlation ratio of the ranks by level, and the Kruskal-Wallis p-value."""
     ranks, n = rankdata(values), values.size
     sizes = np.bincount(codes)
     means = np.bincount(codes, ranks)[sizes > 0] / sizes[sizes > 0]
@@ -153,7 +153,7 @@ def _correlation_ratio(
 
 
 def _cramer(counts: Int[np.ndarray, "level other"]) -> tuple[float, float]:
-    """Cramér's V less its bias (Bergsma 2013), and the probability of so much by chance."""
+    """Bias-corrected Cramér's V (Bergsma 2013) and its p-value."""
     if min(counts.shape) < 2:
         return 0.0, 1.0
     n, (rows, columns) = counts.sum(), counts.shape
@@ -170,7 +170,7 @@ def _cramer(counts: Int[np.ndarray, "level other"]) -> tuple[float, float]:
 
 
 def _pooled(codes: Int[np.ndarray, " obs"], fewest: float) -> Int[np.ndarray, " obs"]:
-    """Level codes whose levels of fewer rows are one; with the next rarest where that is rare."""
+    """Codes with rare levels pooled, together with the next rarest until the pool has enough."""
     sizes = np.bincount(codes)
     order = np.argsort(sizes, kind="stable")
     order = order[sizes[order] > 0]
@@ -184,7 +184,7 @@ def _pooled(codes: Int[np.ndarray, " obs"], fewest: float) -> Int[np.ndarray, " 
 def _counts(
     a: Int[np.ndarray, " obs"], b: Int[np.ndarray, " obs"]
 ) -> Int[np.ndarray, "level other"]:
-    """Rows by pair of levels; rare levels pooled until every pair expects rows enough."""
+    """Contingency table; rare levels are pooled until all expected counts are large enough."""
     a, b = (np.unique(codes, return_inverse=True)[1] for codes in (a, b))
     counts = np.bincount(a * (b.max() + 1) + b, minlength=(a.max() + 1) * (b.max() + 1))
     table = counts.reshape(a.max() + 1, b.max() + 1)
@@ -218,7 +218,7 @@ PAIR_BY_CHANCE: Final = 0.01
 
 @dataclass(frozen=True)
 class Pair:
-    """Two columns that hang together."""
+    """Two associated columns."""
 
     first: str
     second: str
@@ -357,7 +357,7 @@ def _classes(frame: pd.DataFrame, target: str | None) -> pd.Series:
 
 
 def _pairs(frame: pd.DataFrame, kinds: Mapping[str, Kind], target: str | None) -> tuple[Pair, ...]:
-    """Associations beyond chance, those of the target before others, the strongest first."""
+    """Significant associations: first with the target, then others, each the strongest first."""
     names = list(frame.columns)
     columns = [_cells(frame[name], not kinds[name].has_levels, name == target) for name in names]
     few = range(min(len(names), PAIRED))
@@ -375,7 +375,7 @@ def _pairs(frame: pd.DataFrame, kinds: Mapping[str, Kind], target: str | None) -
 
 
 def _cells(values: pd.Series, real: bool, target: bool) -> AssociatedColumn:
-    """A column as associations take it; a target of few numbers is one of classes."""
+    """A column as values or level codes; a numeric target of few values becomes codes."""
     few = target and values.nunique() <= COLOURED_CLASSES
     if real and not few:
         return values.to_numpy(dtype=float)
@@ -383,7 +383,7 @@ def _cells(values: pd.Series, real: bool, target: bool) -> AssociatedColumn:
 
 
 def _patterns(frame: pd.DataFrame) -> tuple[Pattern, ...]:
-    """Which cells are missing together, the most frequent patterns first."""
+    """Missingness patterns of the rows, the most frequent first."""
     missing = frame.isna().to_numpy()
     which, rows = np.unique(missing, axis=0, return_counts=True)
     order = np.argsort(-rows, kind="stable")[:MOST_PATTERNS]
@@ -392,7 +392,7 @@ def _patterns(frame: pd.DataFrame) -> tuple[Pattern, ...]:
 
 
 def _contradicting(frame: pd.DataFrame, target: str | None) -> int:
-    """Number of rows that equal another row in all cells but the target."""
+    """Number of labelled rows that equal another row in all cells but the target."""
     if target is None or len(frame.columns) < 2:
         return 0
     rest = [name for name in frame.columns if name != target]
@@ -405,7 +405,7 @@ def _contradicting(frame: pd.DataFrame, target: str | None) -> int:
 
 
 def _alike(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Columns that hold the same as an earlier one, level for level."""
+    """Pairs of an earlier column and a column with the same partition of the rows."""
     first_names: dict[bytes, str] = {}
     for name in frame.columns:
         codes = pd.factorize(frame[name])[0]

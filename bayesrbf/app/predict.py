@@ -106,7 +106,7 @@ class BlockPredictions:
         return {str(label): self._predicted[str(label)] for label in self.model.classes_}
 
     def novelty(self) -> str:
-        """Whether more rows than by chance are unlike the training table."""
+        """A sentence on novel rows, where there are more than by chance; else empty."""
         return novelty_of(self.model, pd.concat(self._novel), self._n_novel, self.rows)
 
     def changed(self) -> list[str]:
@@ -147,7 +147,7 @@ def write_predictions(predictions: Iterable[pd.DataFrame], file: BinaryIO) -> No
 
 
 def novelty_of(model: Estimator, novel: pd.DataFrame, n_novel: int, n_rows: int) -> str:
-    """How many of ``n_rows`` are unlike the training table, and the column that is odd most often.
+    """A sentence on the number of novel rows, and on the column that stands out most often.
 
     ``novel`` are all ``n_novel`` such rows, or the first of them. Empty where they are no more
     than chance brings.

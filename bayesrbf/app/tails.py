@@ -1,4 +1,4 @@
-"""Tail probabilities of cells, beside others, that allow for tails heavier than the density's."""
+"""Tail probabilities of cells among others, with a Pareto tail beyond a quantile."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SCALES: Final = np.exp(np.linspace(-2.0, 1.5, 71))
 def tails_beside(
     reference: Float[np.ndarray, " other"], surprise: Float[np.ndarray, " cell"]
 ) -> Float[np.ndarray, " cell"]:
-    """Probability of a surprise at least as large, by those of other cells or of all of a table.
+    """P(surprise >= s) for every cell: empirical below a quantile, Pareto above it.
 
     >>> usual = np.random.default_rng(0).exponential(size=5000)
     >>> tails_beside(usual, np.array([3.0, 60.0])) < [0.1, 1e-5]
@@ -59,7 +59,7 @@ def tails_beside(
 
 
 def _pareto(excess: Float[np.ndarray, " cell"], end: float) -> tuple[float, float]:
-    """Upper quantile of the shape, and its likeliest scale; excesses beyond the end are counted."""
+    """Upper posterior quantile of the Pareto shape, and its best scale; censored at ``end``."""
     inside = excess[excess <= end]
     beyond, n = excess.size - inside.size, inside.size
     if n > POINTS:

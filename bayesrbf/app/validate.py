@@ -138,14 +138,14 @@ def class_frequencies(
 
 
 def _share(holds: Shaped[np.ndarray, " obs"], level: float) -> Interval:
-    """Share of rows for which something holds."""
+    """Fraction of the rows that are marked, with its interval."""
     return proportion(float(holds.mean()), holds.size, level)
 
 
 def scores_of(
     found: Judgement, p: Probabilities, labels: Labels, trained: Shares, units: Units
 ) -> Iterator[ValidationScore]:
-    """Every score with its interval, beside what is expected and the class frequencies."""
+    """Scores with intervals, their expectations, and the scores of the class frequencies."""
     (of_model, same), model, level = found.scores, found.performance.model, found.focus.level
     squares = (1 - (p**2).sum(1)) / (2 if p.shape[1] == 2 else 1)
     every = [
@@ -232,7 +232,7 @@ def of_class_frequencies(
     frequencies: Sequence[ClassFrequency],
     level: float = SURE,
 ) -> Remark:
-    """Whether the class frequencies differ from training, and what the new ones would bring."""
+    """Remark on a change of the class frequencies, and on the log loss with the new ones."""
     if not any(of_class.changed for of_class in frequencies):
         unseen = "No change of the class frequencies is seen beyond chance."
         return Remark("classes", unseen, is_finding=False)
@@ -550,7 +550,7 @@ def validated(
 
 
 def _held(labels: pd.Series) -> str:
-    """A sentence on what stands in place of classes; empty where nothing does."""
+    """A sentence on labels of unknown classes; empty without any."""
     counts = labels.dropna().value_counts()[:LISTED_CLASSES]
     held = [f"{clipped(label, 24)!r} ({n})" for label, n in counts.items()]
     return f" They are {listing(held, LISTED_CLASSES)}." if held else ""

@@ -119,7 +119,7 @@ def with_ends(interval: Interval, form: Callable[[float], str] = number) -> str:
 
 
 def tick(value: float, step: float) -> str:
-    """A mark of an axis whose marks are a step apart, with the digits that tell them apart.
+    """Text of an axis tick, with the digits that distinguish ticks a step apart.
 
     >>> tick(0.2, 0.1), tick(2012.0, 2.0), tick(-1.5, 0.5), tick(2e9, 1e9)
     ('0.2', '2012', '−1.5', '2 × 10⁹')
@@ -240,7 +240,7 @@ _UNSEEN: Final = re.compile(
 
 
 def harmless[T: str](text: T) -> T:
-    r"""Text as a page or a terminal may have it: what would steer either becomes a sign.
+    r"""Text for a page or a terminal: control characters become visible signs.
 
     >>> harmless("\x1b[31mred\u202e")
     '�[31mred�'

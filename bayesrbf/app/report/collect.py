@@ -94,13 +94,13 @@ class Report(Judgement):
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """All of them."""
+        """The sections of a report."""
         return SECTIONS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fits(Unseen):
-    """Everything slow, from which :data:`SECTIONS` are computed."""
+    """Fits, draws and held-out predictions, from which :data:`SECTIONS` are computed."""
 
     fitted: Fitted
     drawn: Drawn
@@ -264,7 +264,7 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
 def _looks(
     job: Job, drawn: Drawn
 ) -> tuple[JudgedTable, xr.Dataset, ColumnEffects, tuple[Finding, ...]]:
-    """Slow answers about all rows by the fit alone, in several processes where there are."""
+    """Density of the table, intervals, column effects and findings, in parallel if possible."""
     looks: list[Callable[[], Any]] = [
         lambda: judge_table(job),
         lambda: drawn.refined.uncertainty(job.X, job.focus.level),

@@ -1,4 +1,4 @@
-"""How far each column moves the class probabilities, alone and beside all others."""
+"""Change of the class probabilities by each column, alone and given all other columns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BARS, EFFECTS = 15, 6
 
 @dataclass(frozen=True)
 class Contribution:
-    """Mean move of the class probabilities by one column, in nats a row."""
+    """Mean Kullback-Leibler divergence of the class probabilities by one column, in nats a row."""
 
     name: str
     alone: float
@@ -49,7 +49,7 @@ class Contribution:
 
     @property
     def most(self) -> float:
-        """The larger of both: of two columns that say the same, each has little ``beside``."""
+        """max(alone, beside): two redundant columns have little ``beside`` each."""
         return max(self.alone, self.beside)
 
 
@@ -148,7 +148,7 @@ def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.nda
 
 
 def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " point"]]:
-    """Values of a column to ask about, and the shares of its cells that they stand for."""
+    """Grid of values of a column, and the share of the observed cells nearest to each value."""
     cells = job.X[name].dropna()
     if job.kinds[name].has_levels:
         counts = cells.value_counts(normalize=True)[:MOST_EFFECT_LEVELS]
@@ -163,7 +163,7 @@ def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " poi
 def _predicted(
     model: Any, X: pd.DataFrame, hidden: Bool[np.ndarray, "obs column"], *, with_pattern: bool
 ) -> Float[np.ndarray, "obs label"]:
-    """Class probabilities where some cells are hidden, with or without the pattern of missing ones.
+    """Class probabilities with some cells masked, with or without the missing indicators.
 
     No column is given what the pattern contributes.
     """
@@ -181,7 +181,7 @@ def _predicted(
 
 
 def say(effects: ColumnEffects, *, helps: bool) -> dict[str, str]:
-    """The columns that move the probabilities most, alone and beside all others.
+    """Message on the columns of the largest contribution, alone and given all others.
 
     ``helps`` says whether rows held out show that it is better than the class frequencies.
     """
@@ -234,7 +234,7 @@ def show(
 
 
 def _effect(column: Effect, shown: Sequence[int], base: Float[np.ndarray, " label"]) -> Markup:
-    """Probability of some classes where only this column is known; dashes: where nothing is."""
+    """Probability of some classes given this column alone; dashed: given no column."""
     n_levels = len(column.levels)
     ends = (-0.5, n_levels - 0.5) if n_levels else (float(column.grid[0]), float(column.grid[-1]))
     axes = PlotArea(ends, (0.0, 1.0), (48.0, 10.0, 284.0, 150.0))

@@ -101,7 +101,7 @@ def compute(
 
 
 def say(costs: Costs | None, threshold: float | None, where: str) -> dict[str, str]:
-    """The mean cost of a row under the model's decisions and under simpler rules."""
+    """Message on the mean cost of a row by the decisions of the model and by simpler rules."""
     if costs is None:
         return {"costs": ""}
     rows = [f"{number(cost)} by {name}" for name, cost in costs.rows]
@@ -145,7 +145,7 @@ MOST_TARGET_CLASSES: Final = 50
 
 
 def problems_of_target(target: str, focus: Focus = ANYTHING) -> Judge:
-    """A judge of target columns: sentences on why a report is impossible."""
+    """Function of a target column: messages on why no report of it is possible."""
 
     def judge(y: pd.Series) -> Iterator[str]:
         yield from _of_classes(y, target)
@@ -155,7 +155,7 @@ def problems_of_target(target: str, focus: Focus = ANYTHING) -> Judge:
 
 
 def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
-    """Fewer than two classes of two rows, or a class for every other row."""
+    """Messages for fewer than two classes of two rows, and for nearly as many classes as rows."""
     counts = Counter(y.dropna().tolist())
     if not counts:
         yield f"Target {target!r} is empty: at least two classes need labelled rows."

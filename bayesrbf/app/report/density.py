@@ -27,7 +27,7 @@ NAMED_ATOMS: Final = 6
 
 @dataclass(frozen=True)
 class JudgedTable:
-    """Cells and rows of a table beside what a density of them and of the labels expects."""
+    """Surprise of the cells and novelty of the rows under a density of cells and labels."""
 
     density: MixtureDensity
     table: pd.DataFrame
@@ -52,7 +52,7 @@ class OddCell:
 
 
 def judge_table(job: Job) -> JudgedTable:
-    """Fit a density to the cells and the labels, less what looks wrong, and judge all of them."""
+    """Fit a trimmed density to the cells and the labels, and judge all of them."""
     observed = job.y.astype(object).where(job.y.notna(), None)
     labels = [None if label is None else str(label) for label in observed]
     table = job.X.assign(**{job.target: labels})
@@ -74,7 +74,7 @@ def judge_table(job: Job) -> JudgedTable:
 
 
 def _described(density: MixtureDensity) -> str:
-    """The chosen density in words, and the columns with atoms."""
+    """Message on the chosen density, and on the columns with point masses."""
     best, n = density.candidates_[0], len(density.candidates_)
     shape = SHAPE_WORDS.get(best.covariance_type, best.covariance_type)
     n_members = sum(candidate.share > 0 for candidate in density.candidates_)
@@ -95,7 +95,7 @@ def _described(density: MixtureDensity) -> str:
 
 
 def odd_cell(job: Job, cells: xr.Dataset, row: int, column: int, tail: float) -> OddCell:
-    """One cell in words, with the probability of cells that are no more likely."""
+    """Description of one cell, with its tail probability."""
     name, cell = job.X.columns[column], cells.isel(obs=row, column=column)
     value, expected = job.X.iloc[row, column], str(cell["expected"].item())
     if not job.kinds[name].has_levels:

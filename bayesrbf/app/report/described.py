@@ -1,4 +1,4 @@
-"""The model and its priors in words, and what it takes to make it again."""
+"""Description of the model and its priors, and the facts that reproduce the fit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Priors = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Described:
-    """The model, and everything needed to make it again."""
+    """Description of the model, and the facts that reproduce the fit."""
 
     estimator: str  # Name of the classifier's class.
     message: str  # What was chosen, and why.
@@ -53,7 +53,7 @@ def compute(job: Job, fitted: Fitted, refined: Any) -> Described:
 
 
 def say(described: Described) -> dict[str, str]:
-    """Which model was chosen, and why."""
+    """Message on the chosen model, with the reason."""
     return {"model": described.message}
 
 
@@ -112,7 +112,7 @@ def _rbf(model: Any) -> Priors:
 
 
 def _sdgm(model: Any) -> Priors:
-    """Priors of the weights that are left."""
+    """Priors of the weights that the evidence keeps."""
     text = "Normal around 0; the precision of each maximises the evidence, infinite ones are gone"
     return (("weights", text),)
 

@@ -1,4 +1,4 @@
-"""Whether the computation went well: the fit, its chains, and what was said on the way."""
+"""Diagnostics of the computation: the fit, its chains, and warnings."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def compute(drawn: Drawn, findings: tuple[Finding, ...], heard: tuple[str, ...])
 
 
 def say(diagnostics: Diagnostics) -> dict[str, str]:
-    """Whether all went well by ``diagnose()``, and a sentence for page one where it did not.
+    """Summary of ``diagnose()``, and a sentence for page one where a finding is bad.
 
     No interval of a stack rests on draws of its weights, which the appendix judges.
     """

@@ -131,7 +131,7 @@ def compute(
     uncertainty: xr.Dataset,
     intervals: str,
 ) -> Doubt:
-    """Uncertain rows, why they are, and what would help.
+    """Epistemic and aleatoric uncertainty of rows, the least sure rows, and advice.
 
     For an event they are those whose probability is nearest to the threshold in use, else those
     of most entropy. ``uncertainty`` is that of the rows at the positions ``known``.
@@ -180,7 +180,7 @@ def _unsure(
     worst: Int[np.ndarray, " row"],
     event: Event | None,
 ) -> tuple[UnsureRow, ...]:
-    """The least sure rows in words: by the probability of the event, or of the likeliest class.
+    """Descriptions of the least sure rows, by the probability of event or likeliest class.
 
     ``worst`` are their positions in the table.
     """
@@ -226,7 +226,7 @@ def _unsure(
 
 
 def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
-    """The component with the largest responsibility for each row."""
+    """Name of the component with the largest responsibility for each row."""
     components = component_names(density)
     shares = np.asarray(density.transform(X))
     return [components[component] for component in shares.argmax(axis=1)]
@@ -257,7 +257,7 @@ def what_would_help(
 
 
 def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float, overlap: bool) -> str:
-    """The cell, the rows or the kind of measurement that would take doubt away."""
+    """Advice: the cell, rows or other measurement that would reduce the uncertainty most."""
     gains = {name: gain for name, gain in worth.items() if gain == gain}
     best = max(gains, key=gains.__getitem__, default=None)
     if best is not None and gains[best] > WORTH:
@@ -273,7 +273,7 @@ def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float, overlap: bo
 def held_out_uncertainty(
     fit: Any, held_out: HeldOutRows, uncertainty: xr.Dataset
 ) -> tuple[Int[np.ndarray, " row"], xr.Dataset]:
-    """Positions of the rows whose label no fit behind their answer had seen, and these answers.
+    """Positions of the rows predicted without their label, and uncertainty of these rows.
 
     Labelled rows were held out; of rows without a label ``uncertainty`` has the answers. Where
     rows that were held out have no interval, no row has one.
@@ -360,7 +360,7 @@ def rehearse(job: Job, drawn: Drawn, n_repeats: int = 2) -> xr.Dataset:
 
 
 def _rehearsed(job: Job, drawn: Drawn) -> str:
-    """The sentence of the rehearsal, and whether intervals are too narrow."""
+    """Message of the rehearsal, with a warning where intervals are too narrow."""
     try:
         rehearsal = rehearse(job, drawn)
     except ValueError as error:
@@ -378,13 +378,13 @@ def _rehearsed(job: Job, drawn: Drawn) -> str:
 
 
 def tell(doubt: Doubt, *, costs: bool) -> Iterator[tuple[str, str]]:
-    """How many rows no decision is settled for."""
+    """Number of rows without a settled decision, as a line."""
     n_unsettled, rows, criterion = doubt.unsettled(costs)
     yield "unsure of", f"{n_unsettled} of {plural(rows, 'row')}, {criterion}"
 
 
 def say(doubt: Doubt) -> dict[str, str]:
-    """How many rows are unsure, how many intervals leave the answer open, and what to do then."""
+    """Messages on the number of unsure rows and of open intervals, with advice."""
     share = float(doubt.epistemic.sum() / max((doubt.aleatoric + doubt.epistemic).sum(), 1e-300))
     kinds = "without intervals of rows held out the kinds of doubt cannot be told apart."
     if doubt.epistemic.any():
@@ -416,14 +416,14 @@ def say(doubt: Doubt) -> dict[str, str]:
 
 
 def show(doubt: Doubt) -> dict[str, Any]:
-    """Every row by both kinds of doubt; no picture where they cannot be told apart."""
+    """Epistemic against aleatoric entropy of every row; None without intervals."""
     marks = {"held-out prediction right": "dot c0", "wrong": "cross c1", "no label": "ring c2"}
     drawn = _doubt(doubt) if doubt.epistemic.any() else None
     return {"doubt": drawn, "outcomes": legend(marks)}
 
 
 def _doubt(doubt: Doubt) -> Markup:
-    """Every row by both parts of its entropy."""
+    """Scatter of epistemic against aleatoric entropy, one mark a row."""
     aleatoric, epistemic, outcome = doubt.aleatoric, doubt.epistemic, doubt.outcome
     axes = PlotArea(
         (0.0, max(float(aleatoric.max(initial=0)), 0.05) * 1.05),

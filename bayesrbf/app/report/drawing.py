@@ -1,4 +1,4 @@
-"""What pictures of several sections share: sizes, legends, curves.
+"""Sizes, legends and curves that several sections draw.
 
 Colours are classes of the page's style sheet, so that one picture serves light, dark and print.
 Shapes differ wherever colours do.
@@ -50,7 +50,7 @@ def legend(entries: Mapping[str, str]) -> Markup:
 
 
 def curve(axes: PlotArea, across: np.ndarray, up: np.ndarray, style: str) -> Markup:
-    """A curve."""
+    """A polyline through points of a plotting area."""
     xs, ys = (map(float, values) for values in (across, up))
     return element("polyline", class_=style, points=points(map(axes.at_x, xs), map(axes.at_y, ys)))
 
@@ -130,7 +130,7 @@ def level_names(axes: PlotArea, name: str, levels: Sequence[str]) -> Markup:
 def stacked(
     bars: Float[np.ndarray, "series bar"], width: float, height: float, styles: Sequence[str]
 ) -> list[Markup]:
-    """Bars side by side, those of later series above those of earlier ones."""
+    """Stacked bars, one stack a bin; later series are above earlier ones."""
     wide = width / max(bars.shape[1], 1)
     scale = height / (float(bars.sum(0).max(initial=0.0)) or 1.0)
     tops = height - scale * bars.cumsum(axis=0)

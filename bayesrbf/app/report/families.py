@@ -1,4 +1,4 @@
-"""The families that a report can fit, how they are drawn, and how they compare with peers."""
+"""Families that a report can fit, their posterior draws, and their comparison with peers."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _fixed(
 
 
 def _stack(job: Job) -> Procedure:
-    """All members that the table asks for."""
+    """Procedure of a stack with all members that suit the table."""
     procedure = _fixed(job, "StackedClassifier", {}, "", pools=True)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
@@ -161,7 +161,7 @@ def _mixture(job: Job) -> Procedure:
 
 
 def _in_words(candidate: MixtureCandidate, job: Job) -> str:
-    """Structure of a mixture, and what it makes of hidden labels and of missing cells."""
+    """Description of a mixture: its structure, and its use of unlabelled rows and missing cells."""
     facts = [f"{plural(max(candidate.n_components), 'component')} a class"]
     if len(job.categorical) < len(job.X.columns):
         shape = {"full": "full", "diag": "diagonal"}[candidate.covariance_type]
@@ -241,7 +241,7 @@ def check_method(name: str, inference: str) -> None:
 
 
 def refitted_as(job: Job) -> tuple[Job, str]:
-    """The job by whose recipe samples of the rows are fitted, and a sentence on that recipe.
+    """The job that refits samples of the rows, and a sentence on its recipe.
 
     Copies of a row that a sample holds are a group: no split has them on both sides.
     """
@@ -308,7 +308,7 @@ class Comparison:
 
     @property
     def message(self) -> str:
-        """The best one, and who is not surely behind it."""
+        """The best contestant, and contestants whose interval of the difference holds 0."""
         best, *rivals = self.contestants
         near = [contestant.name for contestant in rivals if not contestant.behind_lower > 0]
         head = f"{best.name} has the lowest log loss"
@@ -341,7 +341,7 @@ def _boosting(job: Job) -> Fitter:
 
 
 def compare(job: Job, models: Sequence[FamilyName], *, phase: Phase = silently) -> Comparison:
-    """Hold every row out once of every contestant, choices included, on the same folds."""
+    """Cross-validate all contestants, choices included, on the same folds."""
     fitters: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
     fitters |= peers(job)
     held_out = hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase)
@@ -352,7 +352,7 @@ def compare(job: Job, models: Sequence[FamilyName], *, phase: Phase = silently) 
 
 
 def with_score(points: pd.Series, held_out: HeldOutRows, event: Event) -> tuple[HeldOutRows, str]:
-    """An existing score as one more classifier, of the rows that have it alone, and a note."""
+    """The held-out rows with the score as one more classifier, and a note."""
     rows, c = held_out.scored, event.column
     happened = held_out.labels[rows] == c
     p, conversion = score_as_probability(
@@ -369,7 +369,7 @@ def with_score(points: pd.Series, held_out: HeldOutRows, event: Event) -> tuple[
 
 
 def _fitter(job: Job, name: FamilyName) -> Fitter:
-    """A family with everything that it chooses, as the report fits it."""
+    """Fitter of a family with all of its choices, as the report fits it."""
     procedure = FAMILIES[name].procedure(job)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Any:
@@ -530,7 +530,7 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
 
 
 def _draws_kept(usual: int, size: int) -> int:
-    """Draws of each of four chains that take no more than ``BYTES``, of so many coordinates.
+    """Draws of each of four chains that fit into ``BYTES``, by the number of coordinates.
 
     >>> _draws_kept(1000, 30), _draws_kept(1000, 3774)
     (1000, 165)

@@ -32,7 +32,7 @@ EXAMPLES = 12
 
 @dataclass(frozen=True)
 class Filled:
-    """A missing cell and what was filled in."""
+    """A missing cell and its imputation."""
 
     row: str  # What it is called.
     column: str
@@ -44,7 +44,7 @@ class Filled:
 
 @dataclass(frozen=True)
 class Imputations:
-    """Missing cells, and how well the model fills cells whose value is known."""
+    """Imputed cells, and coverage and error of imputations of known cells."""
 
     missing: int  # Number of cells.
     examples: tuple[Filled, ...]
@@ -116,14 +116,14 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
 
 
 def left_out(density: MixtureDensity, table: pd.DataFrame) -> JudgedCells:
-    """Every observed cell given the rest of its row."""
+    """Tail probability and expectation of every observed cell given the rest of its row."""
     mixture = density.fitted_.model
     rows = mixture.standardise(encode(table, density.columns_))
     return leave_one_cell_out(rows, cell_law(mixture, density.columns_))
 
 
 def compute(job: Job, judged: JudgedTable, cells: HeldOutCells | None) -> Imputations:
-    """Missing cells with intervals, and the coverage of such intervals.
+    """Imputations of missing cells with intervals, and the coverage of the intervals.
 
     Coverage is that of the missing cells where they are known; else that of observed cells of rows
     held out of the fit.
@@ -176,7 +176,7 @@ def _errors(misses: np.ndarray, from_mean: np.ndarray) -> tuple[tuple[str, float
 def _against_truth(
     job: Job, drawn: _Completed, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Depth in the draws of cells that are known, the cells, and what was filled in."""
+    """|2 rank - 1| of known cells among the draws, the cells, and their means over draws."""
     assert job.truth is not None
     truth = job.truth.X[drawn.reals].iloc[rows].to_numpy(dtype=float)
     observed = job.X[drawn.reals]
@@ -196,7 +196,7 @@ def _examples(job: Job, drawn: _Completed, rows: np.ndarray) -> tuple[Filled, ..
 
 
 def _filled(job: Job, drawn: _Completed, rows: np.ndarray, position: int, column: int) -> Filled:
-    """One missing cell in words."""
+    """Description of one missing cell."""
     name = drawn.X.columns[column]
     true: Any = "" if job.truth is None else job.truth.X[name].iloc[rows[position]]
     if name in drawn.reals:
@@ -220,7 +220,7 @@ def _filled(job: Job, drawn: _Completed, rows: np.ndarray, position: int, column
 
 
 def say(imputations: Imputations, missing: float) -> dict[str, str]:
-    """How many cells are filled in, and how well; ``missing`` is the empty share."""
+    """Message on number and coverage of the imputations; ``missing`` is the missing fraction."""
     head = f"{plural(imputations.missing, 'missing cell')} can be filled in"
     if imputations.missing == 0:
         empty = missing > 0

@@ -59,7 +59,7 @@ Phase = Callable[[str], AbstractContextManager[None]]
 
 
 def silently(name: str) -> AbstractContextManager[None]:
-    """Surround a phase and show nothing."""
+    """A phase without a display."""
     return nullcontext()
 
 
@@ -122,7 +122,7 @@ def hold_out(
 
 
 def class_frequencies(X: pd.DataFrame, y: pd.Series) -> Frequencies:
-    """The baseline whose probabilities are the class frequencies of the labelled rows."""
+    """Fitter of the baseline: the class frequencies of the labelled rows."""
     classes, labels = encode_labels(y)
     counts = np.bincount(labels[labels >= 0], minlength=classes.size)
     return Frequencies(classes, counts / counts.sum())
@@ -150,7 +150,7 @@ def rivals(job: Job) -> dict[str, Fitter]:
 
 
 def _by_chance(y: pd.Series) -> Splits:
-    """Five folds of labels, or as many as a class has rows."""
+    """Five stratified folds, fewer where a class has fewer rows."""
     return splits_of(encode_labels(y)[1], 5, 0)
 
 
@@ -195,7 +195,7 @@ def _penalty(Z: Any, labels: Int[np.ndarray, " obs"], pairs: Sequence[tuple[Any,
 
 
 class HalfRanks(TransformerMixin, BaseEstimator):
-    """Half ranks of real columns, learnt from the training rows; missing cells stay missing."""
+    """Half ranks of real columns by the training rows; missing cells stay missing."""
 
     def fit(self, X: pd.DataFrame, y: object = None) -> Self:
         """Learn location, scale and ranks of every column."""
@@ -204,7 +204,7 @@ class HalfRanks(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: pd.DataFrame) -> Float[np.ndarray, "obs feature"]:
-        """Map rows."""
+        """Half ranks of the cells of rows."""
         return self.maps_.forward(X.to_numpy(np.float64))
 
 

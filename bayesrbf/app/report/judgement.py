@@ -1,4 +1,4 @@
-"""What is known of rows that a model had not seen: held out of its table, or new ones."""
+"""Performance on rows that a model had not seen: held out, or new."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Judgement:
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """The sections that it has."""
+        """The sections behind the records."""
         return JUDGED
 
 
@@ -86,7 +86,7 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: how its record is made, and what it says and shows."""
+    """A section of a page: functions of its record, messages, pictures, lines and figures."""
 
     record: str  # The field of the record of all.
     computed: Callable[[Any], Any]  # Of Unseen, or of Fits.

@@ -86,7 +86,7 @@ FINE_STEPS: Final = 8
 
 
 def read_class_column(job: Job, name: str, classes: list[str]) -> ClassColumn:
-    """The labelled cells of one column."""
+    """Histograms and densities of the labelled cells of one column, by class."""
     labels = job.y.astype(object).map(str, na_action="ignore").to_numpy()
     cells = [job.X[name].to_numpy()[labels == label] for label in classes]
     cells = [column[~pd.isna(column)] for column in cells]
@@ -108,12 +108,12 @@ def read_class_column(job: Job, name: str, classes: list[str]) -> ClassColumn:
 
 
 def _share(marked: np.ndarray) -> float:
-    """Share of what is marked; 0 of nothing."""
+    """Fraction of True; 0 of an empty array."""
     return float(marked.mean()) if marked.size else 0.0
 
 
 def _edges(cells: Float[np.ndarray, " cell"]) -> tuple[Float[np.ndarray, " edge"], bool]:
-    """Ends of equal bins, and whether each value of the column has bars of its own.
+    """Bin edges of equal width, and whether the column has few distinct values.
 
     Where cells lie on a coarse grid, every bin has as many of its points as the others.
     """
@@ -157,7 +157,7 @@ def _class_cells(
 def _bars(
     cells: Float[np.ndarray, " cell"], of: int, edges: Float[np.ndarray, " edge"]
 ) -> Float[np.ndarray, " bar"]:
-    """Share of a class's cells in every bin."""
+    """Fraction of the cells of a class in every bin."""
     return np.histogram(cells, edges)[0] / max(of, 1)
 
 
@@ -277,7 +277,7 @@ MEMBER_WORDS: Final = {
 
 
 def read_members(refined: Any) -> tuple[Member, ...]:
-    """Members of a stack, the largest weight in the probabilities that are given out first."""
+    """Members of a stack, the largest weight in the reported probabilities first."""
     table = refined.member_table().drop(index="stack")
     drawn = np.full((3, len(table)), np.nan)
     if refined.draws_ is not None:

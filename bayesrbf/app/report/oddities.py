@@ -91,12 +91,12 @@ def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], int]:
 
 
 def tell(oddities: Oddities) -> Iterator[tuple[str, str]]:
-    """How many cells look wrong."""
+    """Number of suspicious cells, as a line."""
     yield "look wrong", f"{plural(oddities.n_cells, 'cell')}, by a density of all rows"
 
 
 def say(oddities: Oddities) -> dict[str, str]:
-    """How many cells and labels look wrong, and how many would do so by chance."""
+    """Message on the number of suspicious cells and labels, and on the number by chance."""
     verb = "is" if oddities.n_cells == 1 else "are"
     cells = (
         f"{plural(oddities.n_cells, 'cell')} {verb} further from what the rest of the row suggests "

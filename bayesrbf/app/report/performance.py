@@ -34,7 +34,7 @@ THRESHOLDS: Final = (0.05, 0.1, 0.2, 0.3, 0.5)
 
 @dataclass(frozen=True)
 class Event:
-    """Which of two classes the figures are about, and from which probability a row is called so."""
+    """The event among two classes, and the threshold of its probability."""
 
     name: str
     why: str  # In words.
@@ -67,7 +67,7 @@ class Judged:
 
     @property
     def classes(self) -> list[OfClass]:
-        """Name, the model's figures and those of the rival, class by class."""
+        """Name, figures of the model and figures of the rival, by class."""
         events = self.model.events
         rivals = (None,) * len(events) if self.rival is None else self.rival.events
         return [(event.event, event, other) for event, other in zip(events, rivals, strict=True)]
@@ -99,7 +99,7 @@ def unvalidated(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def thresholds_at(threshold: float) -> tuple[float, ...]:
-    """The threshold in use, then those that are always told."""
+    """The threshold in use, then the usual thresholds."""
     return (threshold, *(usual for usual in THRESHOLDS if abs(usual - threshold) > 1e-9))
 
 
@@ -193,7 +193,7 @@ all rows: a lead over them that may be 0 and may be so large is not known."""
 
 
 def is_open(lead: Interval, base: float) -> bool:
-    """Whether a lead over what pays ``base`` for a row may be none, and may be worth having."""
+    """Whether the interval of a lead holds both 0 and a worthwhile share of the loss ``base``."""
     return lead.lower <= 0 and lead.upper >= LEAST_LEAD * base
 
 
@@ -202,7 +202,7 @@ SEPARATED: Final = 0.99
 
 
 def of_separation(auroc: Interval) -> str:
-    """A question about a ranking that is nearly without error; empty of any other.
+    """A question where the AUROC is nearly 1; else empty.
 
     >>> of_separation(Interval(0.8, 0.7, 0.9))
     ''
@@ -217,7 +217,7 @@ def of_separation(auroc: Interval) -> str:
 
 
 def few_for_calibration(counts: Sequence[int]) -> str:
-    """Why calibration cannot be judged by so many rows of each class; empty where it can.
+    """Reason why rows are too few to judge calibration, by class; empty where they suffice.
 
     >>> few_for_calibration([8, 92])
     'cannot be judged with 8 rows of the rarer class (about 100 are needed)'
@@ -262,7 +262,7 @@ def say(
 def tell(
     performance: Judged, before: Judged | None, score: GivenScore | None
 ) -> Iterator[tuple[str, str]]:
-    """Figures by their names; those of training rows held out stand beside those of new rows."""
+    """Names and figures; figures of new rows with those of held-out training rows."""
     right = with_ends(performance.model.accuracy, percent)
     yield "classified right", f"{right}, by the most probable class"
     earlier = {} if before is None else before.against_rest
@@ -288,7 +288,7 @@ def tell(
 
 
 def figures(performance: Judged) -> dict[str, Any]:
-    """What an answer for machines has."""
+    """Figures of the section for JSON."""
     model = performance.model
     return {
         "event": performance.event,
@@ -395,7 +395,7 @@ def reliability(
 
 
 def _outcomes(event: EventPerformance, axes: PlotArea, series: int) -> list[Markup]:
-    """Rows with the event as bars upwards, those without downwards, each over its own largest."""
+    """Histograms of events (up) and non-events (down), each scaled to its own maximum."""
     rest, events = event.distribution
     middle, wide = axes.box[3] + 40 + STRIP, (axes.at_x(1.0) - axes.at_x(0.0)) / rest.size
     marks = [element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=middle, y2=middle)]

@@ -95,7 +95,7 @@ def _missing_more(
     classes: Sequence[str],
     labels: Int[np.ndarray, " row"],
 ) -> dict[str, list[tuple[str, float]]]:
-    """By column the classes of which more cells are missing than of all others, beyond chance."""
+    """By column, classes with a significantly larger missing fraction than all other classes."""
     found: dict[str, list[tuple[str, float]]] = {}
     for position, label in enumerate(classes if len(classes) > 1 else ()):
         labelled, inside = labels >= 0, labels == position
@@ -149,7 +149,7 @@ def _near_duplicates(job: Job) -> Iterator[str]:
 
 
 def say(reading: Reading) -> dict[str, str]:
-    """What was read."""
+    """Message on rows, columns, classes and missing cells."""
     kinds = [column.kind for column in reading.columns]
     kind_counts = [
         plural(kinds.count(kind), f"{kind} column")

@@ -1,4 +1,4 @@
-"""Fits to other rows: how stable the answers are, and whether more rows would help."""
+"""Refits: stability of the probabilities, and the learning curve."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def read_learning(job: Job, model: Any, density: Any) -> bayesrbf.LearningCurve 
 
 
 def say(refits: Refits) -> dict[str, str]:
-    """How far refits on samples of the rows are from the fit to all rows, and their recipe."""
+    """Message on the stability of probabilities and decisions over refits, with the recipe."""
     if (stability := refits.stability) is None:
         return {"stability": ""}
     event, number_of = stability.largest, len(stability.refits)
@@ -82,7 +82,7 @@ def say(refits: Refits) -> dict[str, str]:
 
 
 def tell(refits: Refits) -> Iterator[tuple[str, str]]:
-    """How far refits are, and whether more rows would help."""
+    """Lines on stability and on the learning curve."""
     if refits.stability is not None:
         yield "stability", say(refits)["stability"]
     if refits.learning is not None:
@@ -90,7 +90,7 @@ def tell(refits: Refits) -> Iterator[tuple[str, str]]:
 
 
 def figures(refits: Refits) -> dict[str, Any]:
-    """What an answer for machines has."""
+    """Figures of the section for JSON."""
     found, curve = refits.stability, refits.learning
     return {
         "stability": None

@@ -115,7 +115,7 @@ def seconds_of(job: Job) -> float:
 
 @cache
 def slowness() -> float:
-    """How much longer this machine takes for a little linear algebra, and for steps of Python."""
+    """Time of a small benchmark on this machine over its time on the reference machine."""
     symmetric = np.fromfunction(lambda i, j: np.cos(i * j) + np.cos(i - j), (200, 200))
     taken = []
     for _ in range(5):
@@ -127,7 +127,7 @@ def slowness() -> float:
 
 
 def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
-    """Seconds of a report in one process, or of a fit alone where nothing is judged."""
+    """Seconds of a report in one process, or of a fit alone unless ``judged``."""
     fits, pools, seconds = 1.0, FAMILIES[job.family].pools, 0.0
     if judged:
         classes = np.unique(job.labels[job.labels >= 0]).size
@@ -191,7 +191,7 @@ def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str
 
 
 def _what_would_hold(job: Job, limit: float, seconds: float, judged: bool) -> str:
-    """A sentence on what would be done in time: a smaller model, or a longer limit."""
+    """Advice on options that would finish in time: a smaller model, or a longer limit."""
     small = quicker(replace(job, family="mixture", inference="map"))
     taken = processes(job.jobs, seconds_of_run(small, seconds_of(small), judged))[1]
     ways = ["--model mixture --inference map"] if taken <= min(SURE * limit, seconds) else []
@@ -367,12 +367,12 @@ def _too_good(count: int, name: str) -> str:
 
 
 def _counted(cells: pd.Series | None) -> pd.Series | None:
-    """A column beside the model, its rows counted from 0."""
+    """A column that is no feature, with rows counted from 0."""
     return None if cells is None else cells.reset_index(drop=True)
 
 
 def _folds(table: ReadTable, family: FamilyName) -> int:
-    """Folds at most. A stack has those of its own pool, which cost it nothing more."""
+    """Maximum number of folds. A stack uses the folds of its pool, which need no more fits."""
     if FAMILIES[family].pools:
         return usual_folds(0.0 if table.target is None else float(table.target.notna().sum()))
     return FOLDS if len(table.frame) <= MOST_IN_FIVE else FEWER
@@ -393,7 +393,7 @@ def _unjudged(table: ReadTable) -> str:
 
 
 def _check_splits(job: Job) -> None:
-    """Refuse groups or times by which nothing can be held out, or a class is never taught."""
+    """Refuse splits without held-out rows, and splits with a class that lacks training rows."""
     splits = job.splits
     if not splits.numbers.size:
         option = "--group" if job.times is None else "--time"

@@ -151,14 +151,14 @@ def tell(scores: Sequence[MeanScores]) -> Iterator[tuple[str, str]]:
 
 
 def tell_check(check: Check | None) -> Iterator[tuple[str, str]]:
-    """How many hidden labels were found."""
+    """Accuracy on the hidden labels, as a line."""
     if check is not None:
         rows = f"{plural(check.rows, 'row')} that the fit had without their labels"
         yield "hidden labels", f"{percent(check.accuracy)} right, of {rows}"
 
 
 def figures(scores: Sequence[MeanScores]) -> dict[str, Any]:
-    """What an answer for machines has."""
+    """Figures of the section for JSON."""
     of_model, *of_rivals = scores
     return {
         "rivals": {score.name: {"log loss": score.log_loss[0]} for score in of_rivals},
@@ -171,7 +171,7 @@ def figures(scores: Sequence[MeanScores]) -> dict[str, Any]:
 def show(
     scores: Sequence[MeanScores], classes: Sequence[str], drawn: list[int], level: float
 ) -> dict[str, Any]:
-    """Both scores of all, and of the classes at some positions said against come true."""
+    """Log loss and Brier score of all classifiers, and reliability of the classes in ``drawn``."""
     of_model, rivals = scores[0].calibration, [score.name for score in scores]
     losses, briers = ([getattr(score, name) for score in scores] for name in ("log_loss", "brier"))
     return {

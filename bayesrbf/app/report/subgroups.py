@@ -52,7 +52,7 @@ class Subgroups:
 
 
 def compute(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
-    """Hold said against come true in every group, for every class; for one where there are two.
+    """Compare expected with observed frequencies in every group, by class (the event of two).
 
     For a calibrated model the number of rows of a class in a group has a Poisson-binomial law.
     Holm's method counts how many groups were looked at.
@@ -85,7 +85,7 @@ def compute(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
 
 
 def groups_of(job: Job, rows: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Names of groups and which of some rows are in them: levels, quarters, missing cells."""
+    """Names of groups and masks of their rows: levels, quarters, missing cells."""
     for name in job.X.columns:
         column = job.X[name].iloc[rows].reset_index(drop=True)
         shown = clipped(name, 30)
@@ -142,7 +142,7 @@ def read_parts(
 
 
 def parts_asked(job: Job, rows: np.ndarray) -> Iterator[tuple[str, Iterator[RowsOf]]]:
-    """Columns by whose parts figures are told apart, and the parts of some rows."""
+    """Columns that define subgroups, and the subgroups of some rows."""
     columns = [] if job.centres is None else [job.centres]
     for column in (*columns, *(job.by[name] for name in job.by)):
         kind = job.kinds.get(str(column.name))
@@ -190,7 +190,7 @@ def _quarters(
 
 
 def tell(every: Sequence[Parts]) -> Iterator[tuple[str, str]]:
-    """Figures part by part, and where a new part would be."""
+    """Figures by subgroup, and their prediction interval for a new subgroup."""
     for by_column in every:
         by = f"by {clipped(by_column.by, 24)}"
         for group in by_column.parts:
@@ -207,7 +207,7 @@ def tell(every: Sequence[Parts]) -> Iterator[tuple[str, str]]:
 
 
 def say(subgroups: Subgroups, classes: int) -> dict[str, str]:
-    """Whether probabilities come true in every part of the table."""
+    """Message on the calibration of the subgroups."""
     if not subgroups.looked_at:
         return {"subgroups": "No part of the table has rows enough to be looked at by itself."}
     looked = (

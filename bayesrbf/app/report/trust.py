@@ -48,13 +48,13 @@ class Gain:
 
     @property
     def worse(self) -> bool:
-        """Whether it is surely worse: the interval is below 0."""
+        """Whether the model is surely worse: the interval is below 0."""
         return self.interval.upper < 0
 
 
 @dataclass(frozen=True)
 class Rival:
-    """A model that this one is compared with, and the gains over it."""
+    """A competing model, and the gains of the judged model over it."""
 
     name: str  # Of its answers, in words.
     log_loss: float
@@ -65,7 +65,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class JudgedByRivals:
-    """The model beside the class frequencies and the best rival, if any, on the same rows."""
+    """The model compared with the class frequencies and the best rival on the same rows."""
 
     rows: int
     smallest: int  # Rows of the second most frequent class among them.
@@ -78,23 +78,23 @@ class JudgedByRivals:
 
     @property
     def enough(self) -> bool:
-        """Whether there are rows enough to judge."""
+        """Whether there are enough rows to judge."""
         units = self.rows if self.groups is None else self.groups
         return units >= FEWEST_JUDGED_ROWS and self.smallest >= FEWEST_OF_CLASS
 
     @property
     def helps(self) -> bool:
-        """Whether rows enough show that it is better than the class frequencies."""
+        """Whether enough rows show that the model is better than the class frequencies."""
         return self.enough and self.base.gain.better
 
     @property
     def is_open(self) -> bool:
-        """Whether the rows are too few to tell if it is better than the class frequencies."""
+        """Whether the rows are too few to compare the model with the class frequencies."""
         return is_open(self.base.gain.interval, self.base.log_loss)
 
     @property
     def rivals(self) -> list[Rival]:
-        """The answer that is always the same, and the rival."""
+        """The constant answer, and the best rival, if any."""
         return [self.base, *([] if self.rival is None else [self.rival])]
 
     @property
@@ -116,7 +116,7 @@ def gain(
     units: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> Gain:
-    """Mean difference of what two pay for the same rows; rows of one unit belong together."""
+    """Mean paired difference of two losses, other - own; errors are clustered by unit."""
     subjects = np.arange(loss.size) if units is None else units
     number_of = np.unique(subjects).size
     mean, error = mean_over_folds(other - loss, subjects)
@@ -218,7 +218,7 @@ def say(
 
 
 def _beside(rival: Rival, judged: JudgedByRivals, performance: Judged, level: float) -> str:
-    """A sentence: the log loss beside that of the best rival, and right answers."""
+    """Message on log loss and accuracy, compared with the best rival."""
     lead = rival.gain.interval
     kind = "no better, so far as these rows tell, than"
     if rival.gain.better or rival.gain.worse:
@@ -244,7 +244,7 @@ def tell(judged: JudgedByRivals) -> Iterator[tuple[str, str]]:
 
 
 def figures(judged: JudgedByRivals) -> dict[str, Any]:
-    """What an answer for machines has."""
+    """Figures of the section for JSON."""
     most_probable, answers = "the most probable class", "share right"
     by = most_probable
     if judged.in_costs:
@@ -263,7 +263,7 @@ def figures(judged: JudgedByRivals) -> dict[str, Any]:
 
 
 def read_calibration(scores: MeanScores, performance: Judged) -> tuple[bool, bool, str]:
-    """Whether probabilities come true, whether rows tell, and half a sentence on both."""
+    """Whether probabilities are calibrated, whether rows suffice, and a clause on both."""
     event = None if performance.event is None else performance.hardest[1]
     right = calibrated(scores.slope, scores.calibration, event, grouped=scores.grouped)
     few = few_for_calibration(performance.confusion.sum(axis=1).tolist())
@@ -273,7 +273,7 @@ def read_calibration(scores: MeanScores, performance: Judged) -> tuple[bool, boo
 
 
 def trusted(judged: JudgedByRivals, scores: MeanScores, performance: Judged) -> bool:
-    """Whether rows enough show that it is better than its rivals and comes true: a plain yes."""
+    """Whether enough rows show that the model beats its rivals and is calibrated."""
     right, enough, _ = read_calibration(scores, performance)
     can_tell = judged.enough and not judged.is_open
     return can_tell and _answer(judged, right and enough) == "Yes"
@@ -294,7 +294,7 @@ def verdict(judged: JudgedByRivals, calibrated: bool, calibration: str) -> str:
 
 
 def worth(judged: JudgedByRivals) -> str:
-    """A sentence: whether it is better than answers that need no model, and than the rival."""
+    """Message: whether the model is better than the class frequencies and the rivals."""
     if not judged.enough:
         rows = f"{plural(judged.rows, 'row')} that it had not seen{_of_groups(judged)}"
         return (

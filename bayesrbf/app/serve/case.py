@@ -1,4 +1,4 @@
-"""One case: a row in front of somebody, and what the model says of it."""
+"""One case: a row in a form, and the answers of the model to it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ IN_DOUBT: Final = {
 
 @dataclass(frozen=True)
 class Doubt:
-    """Why the interval of a class is as wide as it is."""
+    """Components of the interval of a class."""
 
     label: str
     parts: tuple[tuple[str, float, float], ...]
@@ -164,7 +164,7 @@ def form_of(served: ServedModel, index: int) -> dict[str, str]:
 
 
 def _written(cell: object, field: Field, decimal: str) -> str:
-    """A cell as it is typed, so that it is read as the same cell."""
+    """Text of a cell that is read back as the same cell."""
     if field.kind.has_levels:
         return str(cell)
     value = float(str(cell))
@@ -207,7 +207,7 @@ def decision_of(served: ServedModel, row: pd.DataFrame) -> Decision | None:
 
 
 def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None:
-    """The parts of the interval of a class; None where it has no parts."""
+    """Components of the interval of a class; None without draws about the model."""
     fit = served.estimator.fitted_
     if fit.draws is None or fit.assumes_model:
         return None
@@ -220,7 +220,7 @@ def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None
 
 
 def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement] | None:
-    """Missing cells by what they are worth; None without a density."""
+    """Missing cells by their expected reduction of the uncertainty; None without a density."""
     if not served.has_density:
         return None
     missing = [field for field in served.fields if row[field.name].isna().iloc[0]]
@@ -255,7 +255,7 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
 
 
 def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> Along:
-    """The probability of a class as one cell varies; whether it is missing tells what it told."""
+    """The probability of a class as one cell varies; missing indicators are those of the row."""
     value = row[field.name].iloc[0]
     if not field.kind.has_levels:
         ends = [field.low, field.high] if pd.isna(value) else [field.low, field.high, float(value)]
@@ -282,7 +282,7 @@ def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> A
 
 
 def _own(served: ServedModel, label: str) -> object:
-    """A class as the model has it."""
+    """The class of the model with this name."""
     return served.estimator.classes_[served.classes.index(label)]
 
 

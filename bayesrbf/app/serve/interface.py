@@ -82,7 +82,7 @@ def _answer(
 
 
 def outside(served: ServedModel, rows: pd.DataFrame) -> list[str]:
-    """Of every row the columns of numbers that lie beyond all cells of training, by their names."""
+    """Names of the columns of numbers outside their training range, by row."""
     found = [list[str]() for _ in range(len(rows))]
     for name, (low, high) in served.ranges.items():
         cells = rows[name].to_numpy(dtype=float)
@@ -92,7 +92,7 @@ def outside(served: ServedModel, rows: pd.DataFrame) -> list[str]:
 
 
 def _sum(tallies: list[Tally]) -> Tally:
-    """Sum of the counts of all blocks."""
+    """Counts summed over blocks."""
     labels = dict.fromkeys(label for tally in tallies for label in tally.probability)
     return Tally(
         sum(tally.rows for tally in tallies),
@@ -123,6 +123,6 @@ def _content(
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Lines as JSON has them: what is no number is null."""
+    """Rows of a frame as JSON records; NaN becomes null."""
     lines: list[dict[str, Any]] = plain(frame.to_dict("records"))
     return lines

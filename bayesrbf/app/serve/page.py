@@ -137,7 +137,7 @@ def _answered(served: ServedModel, request: ModelRequest, limits: Limits) -> Rep
 
 
 def _filled(served: ServedModel, form: Mapping[str, str], training_row: object) -> Reply:
-    """The page with all answers about the fields of a form, or with what is wrong with them."""
+    """The page with all answers about the fields of a form, or with their problems."""
     try:
         row = case.row_of(served, form)
     except RequestError as error:
@@ -176,7 +176,7 @@ def _part(panel: case.Panel) -> Page:
 
 
 def _tally(answer: case.CaseAnswer) -> Tally:
-    """Counts of a case."""
+    """Counts of one answered case, for the metrics."""
     judged = not math.isnan(answer.novelty)
     sums = {of_class.answer.label: of_class.answer.probability for of_class in answer.classes}
     return Tally(1, int(answer.is_novel), int(judged), sums)
@@ -194,7 +194,7 @@ def _form(request: ModelRequest) -> dict[str, str]:
 
 
 def _export(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
-    """The case as JSON: its cells, and all that the model says of it."""
+    """The case as JSON: cells and answers of the model."""
     form = _form(request)
     row = case.row_of(served, form)
     answer = case.answer_of(served, row, {})

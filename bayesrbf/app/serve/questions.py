@@ -25,7 +25,7 @@ MEMORY: Final = 2**28
 
 @dataclass(frozen=True)
 class Options:
-    """What a request says beside its rows; where it says nothing, what the server does."""
+    """Options of a request; the options of the server are the defaults."""
 
     prob: float  # Inside the intervals.
     focus: Focus
@@ -59,7 +59,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of questions, and all that the server knows of it."""
+    """An option of questions: its description and its parser."""
 
     name: str  # Of a field of the query of an address.
     description: str
@@ -134,7 +134,7 @@ class Question:
     needs: Literal["density", "costs"] | None = None
 
     def columns(self, served: ServedModel) -> dict[str, list[str]]:
-        """Columns of its answer about rows of a model, with their types in JSON."""
+        """Columns of the answer about rows of a model, with their types in JSON."""
         slots = {
             "{column}": [field.name for field in served.fields],
             "{class}": served.classes,

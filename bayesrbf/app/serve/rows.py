@@ -82,7 +82,7 @@ def completed(served: ServedModel, raw: RawTable, name: str) -> pd.DataFrame:
 def with_numbers(
     served: ServedModel, rows: pd.DataFrame, records: Sequence[Mapping[str, Any]]
 ) -> pd.DataFrame:
-    """Rows with the numbers of JSON, which mean what they say, however other cells are written."""
+    """Rows with numeric JSON cells taken as they are, without the reading of decimal marks."""
     columns = {name: rows[name].array for name in rows}
     for name in served.plain_reals:
         cells: list[Any] = [record.get(name) for record in records]
@@ -138,7 +138,7 @@ def records_in(body: bytes) -> tuple[list[Mapping[str, Any]], list[str]]:
 
 
 def columns_of(served: ServedModel) -> list[str]:
-    """Columns that rows may have: those of the model, and what its table had beside them."""
+    """Columns that rows may have: features, and other columns of the training table."""
     return list(dict.fromkeys((*served.estimator.columns_.names, *served.options.table.beside)))
 
 
@@ -181,7 +181,7 @@ def _levels(served: ServedModel) -> dict[str, KnownLevels]:
 
 
 def _problem(cell: Any, levels: KnownLevels | None) -> str:
-    """Why a cell of JSON is neither number nor text nor a level; empty where it is."""
+    """Problem of a JSON cell that is no number, text or level; empty for a valid cell."""
     is_level = type(cell) is bool and levels is not None and levels.position(cell) is not None
     if type(cell) in _NO_CELLS and not is_level:
         return f"a cell must be a number, text or null; received {_NO_CELLS[type(cell)]}."
@@ -199,7 +199,7 @@ def _near(name: str, columns: Collection[str]) -> str:
 
 
 def _text(cell: Any, is_number: bool, levels: KnownLevels | None) -> str:
-    """A cell as a file has it; numbers of a column of numbers come later, what is none is told."""
+    """Text of a cell; empty for numbers of numeric columns (read later) and for problems."""
     if cell is None or (is_number and type(cell) in _NUMBERS) or _problem(cell, levels):
         return ""
     return cell.strip() if isinstance(cell, str) else repr(cell)

@@ -1,4 +1,4 @@
-"""What is served, and to whom: requests, model folders, and a model opened with its fields."""
+"""Requests, access, model folders, and a model opened with its fields."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model and all that its pages say of it."""
+    """A model, its training cells, predictions and figures, as pages show them."""
 
     name: str
     prefix: str
@@ -247,7 +247,7 @@ class ServedModel:
 
     @property
     def has_density(self) -> bool:
-        """Whether rows have a density: cells can then be judged, and what they would tell."""
+        """Whether the model has a density of rows, which judges cells and their worth."""
         return self.estimator.model_.density is not None
 
     @property
@@ -260,7 +260,7 @@ class ServedModel:
 
     @cached_property
     def plain_reals(self) -> frozenset[str]:
-        """Columns of numbers that are written as such."""
+        """Columns of numbers that are written as plain numbers."""
         columns = self.estimator.columns_
         return frozenset(n for n in columns.number_names if not columns.kind_of[n].of_texts)
 
@@ -271,12 +271,12 @@ class ServedModel:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """The cells that it was fitted to."""
+        """The cells of the training rows."""
         return training_cells(self.estimator)
 
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float]]:
-        """The least and the largest training cell of every column of numbers on a line."""
+        """Minimum and maximum of the training cells of every linear column of numbers."""
         kinds = self.estimator.columns_.kind_of.items()
         lines = [name for name, kind in kinds if not kind.has_levels and kind.is_ordered]
         cells = self.cells[lines].astype(float)
@@ -304,7 +304,7 @@ class ServedModel:
 
     @cached_property
     def predictions(self) -> pd.DataFrame:
-        """The predictions of its training rows, where the folder has them; else an empty frame."""
+        """The predictions of the training rows; an empty frame where the folder has none."""
         return read_predictions(self.folder)
 
     @cached_property

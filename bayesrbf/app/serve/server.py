@@ -316,7 +316,7 @@ class Metrics:
             self._probability.labels(model, label).inc(total)
 
     def text(self) -> bytes:
-        """All of them, as a scraper reads them."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
@@ -347,14 +347,14 @@ def load_models(folders: Sequence[ModelFolder]) -> None:
 
 
 def _watch(server: int) -> None:
-    """End where the server was killed."""
+    """End this process when the server process is gone."""
     while os.getppid() == server:
         time.sleep(WATCHED_EVERY)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def perform(request: ModelRequest, limits: Limits) -> Reply:
-    """Answer one request; what is wrong with it is an answer, too."""
+    """Reply to one request; problems of the request are replies, too."""
     from bayesrbf.app.serve import page as pages
     from bayesrbf.app.serve.interface import reply_to
 
@@ -513,7 +513,7 @@ def application(
 
 
 async def _odd(request: Request, error: Exception) -> Response:
-    """An address or a method that there is not."""
+    """Reply to an unknown address or method."""
     assert isinstance(error, HTTPException)
     return JSONResponse({"problems": [error.detail]}, error.status_code, error.headers)
 
