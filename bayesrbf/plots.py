@@ -228,6 +228,7 @@ def plot_stability(
         if curve is not None:
             drawn[1].plot(curve.probability, curve.observed, **style)
         drawn[3].plot(THRESHOLDS, benefit, **style)
+    # The floor keeps an axis where no threshold has a benefit.
     highest = max(event.net_benefits.max(), 1e-3)
     drawn[3].set_ylim(-0.25 * highest, 1.1 * highest)
     quantity = f"probability of {event.event}"

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 # Ends a command on SIGTERM, or when its time limit has passed.
 
 
-TERMINATED: Final = 143
+TERMINATED: Final = 143  # 128 + SIGTERM, as shells report it.
 TIMED_OUT: Final = 124  # As the command timeout has it.
 GRACE: Final = 4.0
 """Seconds in which a command may stop by itself, so that it has ended within five."""
@@ -75,7 +75,7 @@ def limit_time(seconds: float | None) -> None:
 
 @contextmanager
 def obeying() -> Iterator[list[int]]:
-    """Interrupt the command on SIGINT, SIGTERM or the like; the value then holds the exit code.
+    """Interrupt the command on a signal of ``_CODES``; the yielded list then has the exit code.
 
     What is begun is undone as after Ctrl-C. Python hears a signal only between its own steps, and
     a compiler or a long call of a library may take none for a minute. A thread therefore waits

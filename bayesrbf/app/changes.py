@@ -26,9 +26,9 @@ FAR: Final = 0.5
 APART: Final = 0.25
 """Distance from which two columns may have been exchanged."""
 UNDONE: Final = 1 / 3
-"""Part of the distance that may be left when a change is undone."""
+"""Fraction of the distance that may remain when a change is undone."""
 CHANCE: Final = 1.36
-"""Distance that chance exceeds in one of twenty tries, times the root of 1/n + 1/m."""
+"""95 % quantile of Kolmogorov's distribution; times the root of 1/n + 1/m, of the distance."""
 ERROR_RATE: Final = 0.01
 """Probability, shared among the columns, with which chance alone changes one."""
 FEWEST: Final = 5

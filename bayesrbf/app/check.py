@@ -199,8 +199,9 @@ BROKEN: Final = ("grows", "exchanged", "unit")
 """Topics of columns whose cells no density can judge."""
 LISTED_REMARKS: Final = 8
 SHIFT_DRAWS: Final = 50
-"""Draws over which class frequencies are estimated."""
+"""Draws over which class frequencies are estimated: their variance is known to about 20 %."""
 LEAST_FREQUENCY: Final = 1e-12
+"""Floor of probabilities before logarithms, and of standard errors, so that none is 0."""
 
 Pair = tuple[np.ndarray, np.ndarray]
 """Cells of a column in training, and now."""

@@ -830,8 +830,8 @@ def serve(
 
 
 ERROR: Final = 2
-INTERRUPTED: Final = 130
-PIPE_CLOSED: Final = 141
+INTERRUPTED: Final = 130  # 128 + SIGINT, as shells report it.
+PIPE_CLOSED: Final = 141  # 128 + SIGPIPE.
 
 CODES: Final = """Exit codes
   0    done

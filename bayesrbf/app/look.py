@@ -128,6 +128,7 @@ def _rank_correlation(
     a: Float[np.ndarray, " obs"], b: Float[np.ndarray, " obs"]
 ) -> tuple[float, float]:
     """Spearman's rank correlation and its two-sided p-value."""
+    # Rounding may take a correlation beyond 1.
     rho = float(np.clip(np.corrcoef(rankdata(a), rankdata(b))[0, 1], -1.0, 1.0))
     freedom = a.size - 2
     # At |rho| = 1 the statistic is infinite; the floor makes it a large number, whose tail is 0.
@@ -160,6 +161,7 @@ def _cramer(counts: Int[np.ndarray, "level other"]) -> tuple[float, float]:
     expected = np.outer(counts.sum(1), counts.sum(0)) / n
     squared = float(np.sum((counts - expected) ** 2 / expected))
     freedom = (rows - 1) * (columns - 1)
+    # The bias is the mean under independence, so the difference may be below 0.
     phi = max(0.0, squared / n - freedom / (n - 1))
     width = min(rows - (rows - 1) ** 2 / (n - 1), columns - (columns - 1) ** 2 / (n - 1)) - 1
     strength = float(np.sqrt(min(1.0, phi / max(width, 1e-300))))

@@ -102,6 +102,7 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     rough = span / most
     power = 10.0 ** np.floor(np.log10(rough))
     step = power * next(m for m in (1, 2, 5, 10) if m * power >= rough * 0.999)
+    # An end that is a multiple but for rounding has its tick.
     first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
     return [float(round(i * step, 12 - int(np.log10(step)))) for i in np.arange(first, last + 1)]
 

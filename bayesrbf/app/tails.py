@@ -24,7 +24,9 @@ START: Final = 0.9
 CENSORED: Final = 0.98
 """Quantile above which surprises are only counted."""
 PRIOR_SCALE: Final = 0.2
+"""Scale of the half-normal prior of the Pareto shape."""
 UPPER: Final = 0.999
+"""Posterior quantile of the shape in use: a cell stands out only beyond a heavy tail."""
 POINTS: Final = 500
 """Most surprises at which the likelihood is summed; of more, as many quantiles."""
 TAIL_SHAPES: Final = np.linspace(0.01, 2.0, 200)

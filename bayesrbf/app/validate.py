@@ -161,6 +161,7 @@ def scores_of(
         always = paid(np.tile(trained, (labels.size, 1)), labels, costs)
         every.append(("cost of a row", cost, least, float(always.mean())))
     for name, figure, expected, of_frequencies in every:
+        # All scores but the slope are at least 0, which a symmetric interval does not know.
         low = figure.lower if name == "calibration slope" else max(0.0, figure.lower)
         by = float(expected.mean())
         yield ValidationScore(name, figure.value, low, figure.upper, by, of_frequencies)

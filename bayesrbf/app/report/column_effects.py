@@ -27,7 +27,7 @@ FEWEST_EFFECT_ROWS: Final = 100
 EFFECT_POINTS: Final = 13
 """Values of a real column at which its effect is drawn, equally many rows apart."""
 MOST_EFFECT_LEVELS: Final = 12
-LEAST_WITHOUT: Final = 1e-300
+LEAST_WITHOUT: Final = 1e-300  # Keeps a divergence finite where a probability is 0.
 MOST_LEFT_OUT: Final = 60
 """Columns that are left out, at most."""
 MOST_LINES: Final = 6

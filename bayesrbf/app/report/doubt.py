@@ -140,6 +140,7 @@ def compute(
     """
     event = event_among(held_out, job.focus) if len(held_out.classes) == 2 else None
     total = uncertainty["total_entropy"].to_numpy()
+    # Without draws nothing is known of the model: all entropy counts as aleatoric.
     epistemic = np.nan_to_num(uncertainty["epistemic_entropy"].to_numpy())
     order, undecided = -total, None
     if event is not None:

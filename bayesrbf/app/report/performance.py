@@ -100,6 +100,7 @@ def unvalidated(counts: Mapping[str, int]) -> dict[str, int]:
 
 def thresholds_at(threshold: float) -> tuple[float, ...]:
     """The threshold in use, then the usual thresholds."""
+    # A threshold from costs equals a usual one but for rounding.
     return (threshold, *(usual for usual in THRESHOLDS if abs(usual - threshold) > 1e-9))
 
 
@@ -419,6 +420,7 @@ def net_benefit(
     box = WIDE_BOX if wide else BOX
     found = event.decision_curve
     t = found.thresholds
+    # The floor keeps an axis where no threshold has a benefit.
     high = max(float(found.model.max()), float(found.everybody.max()), 1e-3) * 1.15
     low = -0.25 * high
     axes = PlotArea((0.0, 1.0), (low, high), box)

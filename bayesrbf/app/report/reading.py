@@ -132,6 +132,7 @@ def _histogram(values: Float[np.ndarray, " value"]) -> Float[np.ndarray, " bar"]
     if low == high:
         return np.array([float(values.size)])
     bar = ((values / (high - low) - low / (high - low)) * BARS).astype(int)
+    # The maximum lies on the upper edge of the last bin.
     return np.bincount(np.clip(bar, 0, BARS - 1), minlength=BARS).astype(float)
 
 

@@ -33,6 +33,7 @@ from bayesrbf.fit.asking import MIN_ROWS
 WARNINGS: Final = "Bayesrbf-Warnings"
 """Header of the warnings of an answer."""
 MOST_WARNINGS, MOST_LETTERS = 5, 300
+"""Warnings in the header of a reply that is a table, and letters of each."""
 
 
 def reply_to(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:

@@ -29,7 +29,7 @@ LONGEST_NAME: Final = 100
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 """Halves of a pair of code units, which JSON can write and no text has."""
 _NUMBERS: Final = (int, float)
-MOST_NUMBER: Final = 10**300
+MOST_NUMBER: Final = 10**300  # A float ends near 1.8e308.
 GZIP: Final = b"\x1f\x8b"
 """First bytes of compressed bodies: unpacked they may be a thousand times as long."""
 TABLE: Final = "the table"
