@@ -214,7 +214,8 @@ def plot_stability(
         size = figsize or (8.4, 8.0)
         _, axes = plt.subplots(2, 2, figsize=size, layout="constrained")
     drawn = flat(axes, 4, "picture")
-    p, pale = event.probability, {"color": PALETTE[0], "alpha": 0.15}
+    p = event.probability
+    pale = {"color": PALETTE[0], "alpha": 0.15}
     dots: dict[str, Any] = {"linestyle": "", "rasterized": True}
     drawn[0].plot(np.tile(p, len(event.refits)), event.refits.ravel(), marker=",", **pale, **dots)
     for end in event.interval:
@@ -329,7 +330,8 @@ def _draw_boundaries(axes: Axes, model: SDGMClassifier, grid: np.ndarray, rows: 
         best_other = np.delete(by_class, position, axis=1).max(axis=1, initial=0.0)
         margin = (by_class[:, position] - best_other).reshape(shape)
         axes.contour(grid[..., 0], grid[..., 1], margin, levels=[0.0], colors="#222222")
-    by_component, classes = model.component_probabilities(rows), model.component_classes_
+    by_component = model.component_probabilities(rows)
+    classes = model.component_classes_
     for position, label in enumerate(model.classes_):
         within = by_component[:, classes == label]
         for first, other in combinations(within.T, 2):  # a border drawn twice would not look dashed
@@ -497,10 +499,8 @@ def _draw_cells(ax: Axes, names: list[str], cells: np.ndarray, bold: list[bool])
         for name, cell in zip(names, cells, strict=True)
     ]
     if cells.size > WRITTEN_CELLS:
-        lines, bold = (
-            [*lines[:WRITTEN_CELLS], f"and {cells.size - WRITTEN_CELLS} more"],
-            [*bold, False],
-        )
+        lines = [*lines[:WRITTEN_CELLS], f"and {cells.size - WRITTEN_CELLS} more"]
+        bold = [*bold, False]
     for position, (line, strong) in enumerate(zip(lines, bold, strict=False)):
         text = line.strip()
         ax.text(

@@ -224,10 +224,8 @@ def models(*, json: Json = False) -> None:
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    name, cost = (
-        max(len(family.name) for family in MODELS),
-        max(len(family.cost) for family in MODELS),
-    )
+    name = max(len(family.name) for family in MODELS)
+    cost = max(len(family.cost) for family in MODELS)
     lines = [f"{m.name:<{name}}  {m.cost:<{cost}}  {m.description}" for m in MODELS]
     answer({"models": MODELS}, [*lines, COST_OF_FAMILIES], as_json=json)
 

@@ -163,10 +163,8 @@ def change_of_unit(
     named = [change for change in candidates if change.name]
     if not named:
         return min(candidates, key=lambda change: (change.offset != 0, change.after), default=None)
-    best, least = (
-        min(named, key=lambda change: change.after),
-        min(change.after for change in candidates),
-    )
+    best = min(named, key=lambda change: change.after)
+    least = min(change.after for change in candidates)
     return (
         best if best.after <= least + AS_GOOD else min(candidates, key=lambda change: change.after)
     )

@@ -441,14 +441,14 @@ def _rows(
     """Excess of novel rows over the share of novel rows among held-out training rows."""
     bound = float(np.quantile(held_out.novelty, UNUSUAL_ROW))
     novel, before = judged.novelty >= bound, held_out.novelty >= bound
-    counts = int(novel.sum()), len(novel), int(before.sum()), len(before)
-    if tail_of_count(*counts) < SHIFT_BY_CHANCE:
+    n_novel, n_before = int(novel.sum()), int(before.sum())
+    if tail_of_count(n_novel, len(novel), n_before, len(before)) < SHIFT_BY_CHANCE:
         most = np.flatnonzero(novel)[np.argsort(-judged.novelty[novel], kind="stable")]
         names = listing([row_name(index, row) for row in most.tolist()], LISTED_REMARKS)
         yield Remark(
             "rows",
-            f"{percent(counts[0] / counts[1])} of the rows ({counts[0]} of {counts[1]}) are as "
-            f"unlike the training table as {percent(counts[2] / counts[3])} of its own are, held "
+            f"{percent(n_novel / len(novel))} of the rows ({n_novel} of {len(novel)}) are as "
+            f"unlike the training table as {percent(n_before / len(before))} of its own are, held "
             f"out{without}: rows {names}.",
         )
 
@@ -463,14 +463,14 @@ def _patterns(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -> It
         new = table.encode(cells, columns)
     strange, before = (fit.familiarity(rows) < FAMILIAR for rows in (new, fit.rows))
     if strange.any():
-        counts = int(strange.sum()), len(strange), int(before.sum()), len(before)
+        n_strange, n_before = int(strange.sum()), int(before.sum())
         index = [row_name(cells.index, row) for row in np.flatnonzero(strange).tolist()]
         yield Remark(
             "patterns",
-            f"{percent(counts[0] / counts[1])} of the rows have missing cells in a pattern unlike "
-            f"those of training ({percent(counts[2] / counts[3])} there): rows "
+            f"{percent(n_strange / len(strange))} of the rows have missing cells in a pattern unlike "
+            f"those of training ({percent(n_before / len(before))} there): rows "
             f"{listing(index, LISTED_REMARKS)}. They are answered mostly as if it told nothing.",
-            tail_of_count(*counts) < DRIFT_BY_CHANCE,
+            tail_of_count(n_strange, len(strange), n_before, len(before)) < DRIFT_BY_CHANCE,
         )
 
 

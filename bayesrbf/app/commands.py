@@ -353,7 +353,8 @@ def predict(
     from bayesrbf.reading.read import names_in_file
 
     file = file_in(out, folder, f"{table.stem}-predictions.csv", as_json=json)
-    totals, frames = BlockPredictions(model, options.focus), []
+    totals = BlockPredictions(model, options.focus)
+    frames = []
     with spoken(POINT_WARNING):
         warn_of_extra(model, names_in_file(table), table.name, options)
         predictions = totals.over(complete_blocks(model, table, options.table))

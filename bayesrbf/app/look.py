@@ -282,7 +282,8 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
             raise TableError(f"{title}: column {target!r} was left out.{why}")
         column_names = listing([repr(str(name)) for name in table.frame.columns])
         raise TableError(f"{title} has no column {target!r} to look at; it has {column_names}.")
-    frame, remarks = table.frame, []
+    frame = table.frame
+    remarks = []
     if len(frame) > LOOKED_AT_ROWS:
         rng = np.random.default_rng(seed)
         frame = frame.iloc[np.sort(rng.choice(len(frame), LOOKED_AT_ROWS, replace=False))]

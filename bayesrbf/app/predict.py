@@ -127,7 +127,8 @@ class BlockPredictions:
         """A sentence on rows with fewer cells than nearly all training rows; empty without any."""
         if self._n_fewer == 0:
             return ""
-        verb, of_all = ("has" if self._n_fewer == 1 else "have"), len(self.model.columns_.names)
+        verb = "has" if self._n_fewer == 1 else "have"
+        of_all = len(self.model.columns_.names)
         message = (
             f"{self._n_fewer} of {plural(self.rows, 'row')} {verb} fewer cells than 99 in 100 "
             f"training rows: {self._usual} of {of_all} there, here as few as {self._fewest}."
@@ -292,11 +293,13 @@ class _ReadingPlan:
 
     def cells(self, read: ReadTable) -> pd.DataFrame:
         """The columns of the model that were read, levels by their names in the model."""
-        dtype, columns = text_dtype(), {}
+        dtype = text_dtype()
+        columns = {}
         for name in self.present:
             cells = read.frame[name].array
             if levels := self.columns.kind_of[name].levels:
-                known, texts = KnownLevels(levels), cells.astype(object)
+                known = KnownLevels(levels)
+                texts = cells.astype(object)
                 names = {text: known.name(text) for text in set(texts) if isinstance(text, str)}
                 cells = pd.array([names.get(text) for text in texts], dtype=dtype)
             columns[name] = cells

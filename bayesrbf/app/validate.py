@@ -122,13 +122,15 @@ def class_frequencies(
 
     Rows of groups tell as much as so many independent rows as have an interval of that width.
     """
-    n, counts = labels.size, np.bincount(labels, minlength=trained.size)
+    n = labels.size
+    counts = np.bincount(labels, minlength=trained.size)
     level = 1 - (1 - level) / (1 if trained.size == 2 else trained.size)
     frequencies: list[ClassFrequency] = []
     for label, rows, before, expected in zip(
         classes, counts.tolist(), trained.tolist(), p.mean(0).tolist(), strict=True
     ):
-        of_class, alone = labels == len(frequencies), proportion(rows / n, n, level)
+        of_class = labels == len(frequencies)
+        alone = proportion(rows / n, n, level)
         wide = as_wide(lambda sample, x=of_class: _share(x[sample], level), units, level)  # type: ignore[misc]
         worth = n * ((alone.upper - alone.lower) / (wide.upper - wide.lower)) ** 2
         away = change(before, trained_rows, rows / n, worth, level)
@@ -146,7 +148,9 @@ def scores_of(
     found: Judgement, p: Probabilities, labels: Labels, trained: Shares, units: Units
 ) -> Iterator[ValidationScore]:
     """Scores with intervals, their expectations, and the scores of the class frequencies."""
-    (of_model, same), model, level = found.scores, found.performance.model, found.focus.level
+    of_model, same = found.scores
+    model = found.performance.model
+    level = found.focus.level
     squares = (1 - (p**2).sum(1)) / (2 if p.shape[1] == 2 else 1)
     every = [
         ("log loss", model.log_loss, entropy(p), same.log_loss[0]),
@@ -156,7 +160,8 @@ def scores_of(
     ]
     if found.judged.in_costs:
         costs = mistakes(costs_of(found.classes, found.focus.costs))
-        row_costs, least = paid(p, labels, costs), expected_costs(p, costs).min(axis=1)
+        row_costs = paid(p, labels, costs)
+        least = expected_costs(p, costs).min(axis=1)
         cost = as_wide(lambda sample: mean(row_costs[sample], level), units, level)
         always = paid(np.tile(trained, (labels.size, 1)), labels, costs)
         every.append(("cost of a row", cost, least, float(always.mean())))
@@ -573,7 +578,9 @@ def validation_of(
     ``trained`` are the rows of every class in training, ``before`` probabilities and labels of
     training rows that were held out.
     """
-    level, shares, units = job.focus.level, trained / trained.sum(), job.units
+    level = job.focus.level
+    shares = trained / trained.sum()
+    units = job.units
     of_group = np.arange(labels.size) if units is None else units
     tables = {MODEL: p, FREQUENCIES: np.tile(shares, (labels.size, 1))}
     rows = HeldOutRows(tuple(classes), labels, of_group % SCORE_FOLDS, tables, trained=trained)

@@ -224,7 +224,8 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
             drawn = draw_posterior(job, fitted.model)
         with phase(ROWS):
             judged, uncertainty, effects, findings = _looks(job, drawn)
-        cells, refitted = None, Refits()
+        cells = None
+        refitted = Refits()
         if not job.knows_holes:
             with phase(CELLS):
                 cells = fill_held_out(job, judged)

@@ -101,9 +101,11 @@ def contributions(
         divergence = rel_entr(effect.probabilities, np.maximum(nothing, LEAST_WITHOUT)).sum(axis=1)
         observed = float(job.X[effect.name].notna().mean())
         alone[effect.name] = max(float(effect.weights @ divergence) * observed, 0.0)
-    leading, found = sorted(alone, key=lambda name: -alone[name]), []
+    leading = sorted(alone, key=lambda name: -alone[name])
+    found = []
     for rank, name in enumerate(leading):
-        there, beside = X[name].notna().to_numpy(), 0.0
+        there = X[name].notna().to_numpy()
+        beside = 0.0
         if there.any() and rank < MOST_LEFT_OUT:
             hidden = np.zeros((int(there.sum()), X.shape[1]), dtype=bool)
             hidden[:, list(X.columns).index(name)] = True

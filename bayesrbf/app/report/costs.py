@@ -82,7 +82,8 @@ def compute(
     dear = int(np.argmax(class_costs))
     along = class_costs[dear] * np.linspace(0, FURTHEST, COST_STEPS)
     is_dear = np.arange(class_costs.size) == dear
-    matrix, varied = mistakes(class_costs), mistakes(np.where(is_dear, along[:, None], class_costs))
+    matrix = mistakes(class_costs)
+    varied = mistakes(np.where(is_dear, along[:, None], class_costs))
     curves = [(name, cost_curve(p, labels, varied)) for name, p in probabilities.items()]
     best = np.array([constant(labels, step) for step in varied])
     row_costs = paid(probabilities[classifiers[0]], labels, matrix)

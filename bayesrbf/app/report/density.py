@@ -96,8 +96,10 @@ def _described(density: MixtureDensity) -> str:
 
 def odd_cell(job: Job, cells: xr.Dataset, row: int, column: int, tail: float) -> OddCell:
     """Description of one cell, with its tail probability."""
-    name, cell = job.X.columns[column], cells.isel(obs=row, column=column)
-    value, expected = job.X.iloc[row, column], str(cell["expected"].item())
+    name = job.X.columns[column]
+    cell = cells.isel(obs=row, column=column)
+    value = job.X.iloc[row, column]
+    expected = str(cell["expected"].item())
     if not job.kinds[name].has_levels:
         value = job.cell(name, float(value))
         expected = job.cell(name, float(cell["expected"]))

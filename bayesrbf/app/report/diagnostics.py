@@ -61,9 +61,15 @@ def compute(drawn: Drawn, findings: tuple[Finding, ...], heard: tuple[str, ...])
     if not fit.__lacks__("prior"):
         thinned = fit.rows.take(slice(None, None, -(-fit.rows.n_obs // MAX_ASKED)))
         status += (f"Prior: {prior_sensitivity(fit, thinned).message}",)
-    by_error = refined.model_.pools
-    read = drawn.message, status, findings, tuple(variables), heard
-    return Diagnostics(*read, draws is not None, by_error)
+    return Diagnostics(
+        inference=drawn.message,
+        status=status,
+        findings=findings,
+        variables=tuple(variables),
+        warnings=heard,
+        drawn=draws is not None,
+        by_error=refined.model_.pools,
+    )
 
 
 def say(diagnostics: Diagnostics) -> dict[str, str]:

@@ -142,7 +142,8 @@ def compute(
     total = uncertainty["total_entropy"].to_numpy()
     # Without draws nothing is known of the model: all entropy counts as aleatoric.
     epistemic = np.nan_to_num(uncertainty["epistemic_entropy"].to_numpy())
-    order, undecided = -total, None
+    order = -total
+    undecided = None
     if event is not None:
         p, lower, upper = (
             uncertainty[name].to_numpy()[:, event.column]
@@ -279,7 +280,8 @@ def held_out_uncertainty(
     Labelled rows were held out; of rows without a label ``uncertainty`` has the answers. Where
     rows that were held out have no interval, no row has one.
     """
-    p, prob = next(iter(held_out.probabilities.values())), float(uncertainty.attrs["prob"])
+    p = next(iter(held_out.probabilities.values()))
+    prob = float(uncertainty.attrs["prob"])
     answers = {name: values.to_numpy().copy() for name, values in uncertainty.data_vars.items()}
     found = fit.held_out_summary(p, prob)
     rows = held_out.scored if found is None else found[0]

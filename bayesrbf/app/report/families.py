@@ -358,11 +358,13 @@ def with_score(points: pd.Series, held_out: HeldOutRows, event: Event) -> tuple[
     p, conversion = score_as_probability(
         points.to_numpy(dtype=float)[rows], happened, held_out.folds[rows]
     )
-    both, folds = np.full((held_out.labels.size, 2), np.nan), held_out.folds.copy()
+    both = np.full((held_out.labels.size, 2), np.nan)
+    folds = held_out.folds.copy()
     both[rows, c], both[rows, 1 - c] = p, 1 - p
     folds[rows[np.isnan(p)]] = -1
     name = f"score {points.name}"
-    every, seconds = {**held_out.probabilities, name: both}, {**held_out.seconds, name: 0.0}
+    every = {**held_out.probabilities, name: both}
+    seconds = {**held_out.seconds, name: 0.0}
     left = f"{plural(int((~np.isnan(p)).sum()), 'row')} with a score"
     note = f"All fits are as without it, and {left} are compared; {conversion}."
     return replace(held_out, folds=folds, probabilities=every, seconds=seconds), note

@@ -104,7 +104,8 @@ def hold_out(
     tasks = [(fold, name) for fold in splits.numbers.tolist() for name in fitters]
 
     def answer(task: tuple[int, str]) -> tuple[np.ndarray, float]:
-        (fold, name), start = task, perf_counter()
+        fold, name = task
+        start = perf_counter()
         test, train = folds == fold, splits.training(fold)
         fitted = fitters[name](X[train], y[train])
         columns = np.searchsorted(classes, fitted.classes_)

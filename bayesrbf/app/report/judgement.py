@@ -113,7 +113,11 @@ JUDGED: Final = (
             at.held_out, at.job.focus, MODEL, FREQUENCIES, at.rival, at.job.groups
         ),
         lambda of: trust.say(
-            *(of.judged, of.scores[0], of.performance, of.too_good, of.focus.level),
+            judged=of.judged,
+            scores=of.scores[0],
+            performance=of.performance,
+            too_good=of.too_good,
+            level=of.focus.level,
             warned=of.warned,
         ),
         lines=lambda of: trust.tell(of.judged),

@@ -197,7 +197,8 @@ def compute(job: Job, model: Any, refined: Any, effects: ColumnEffects) -> Learn
             "weights": _shares(model),
             "means": _means(job, model, refined, leading),
         }
-    classes, pools = list(map(str, model.classes_)), FAMILIES[job.family].pools
+    classes = list(map(str, model.classes_))
+    pools = FAMILIES[job.family].pools
     return Learned(
         by_class=tuple(
             run_tasks(
@@ -215,7 +216,8 @@ def read_relevances(model: Any) -> tuple[tuple[str, float], ...]:
 
     Members count by their weights, as in the probabilities that are given out.
     """
-    relevance, weights = model.relevance_, dict(zip(model.members_, model.weights_, strict=True))
+    relevance = model.relevance_
+    weights = dict(zip(model.members_, model.weights_, strict=True))
     if not relevance.size:
         return ()
     counts = np.array([weights[name] for name in relevance.columns])
@@ -387,7 +389,9 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
     if column.levels:
         box = (left, 10.0, right, 150.0)
         return picture(SMALL_WIDTH, box[3] + NAMED, title, *_level_bars(column, box, shown))
-    limits, marks, bottom = (float(column.edges[0]), float(column.edges[-1])), [], top
+    limits = (float(column.edges[0]), float(column.edges[-1]))
+    marks = []
+    bottom = top
     for c in shown:
         cells = column.classes[c]
         most = max(float(bar.max(initial=0.0)) for bar in (cells.bars, cells.masses, cells.curve))

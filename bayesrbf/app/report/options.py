@@ -190,8 +190,10 @@ def read_options(folder: Path) -> ReportOptions:
 def _focus(file: Path, content: Mapping[str, Any]) -> Focus:
     """Focus of a report from its file; an error where an entry has another type."""
     usual = Focus()
-    costs, event = _costs(file, content.get("costs", {})), content.get("event")
-    actions, level = content.get("actions", {}), content.get("level", usual.level)
+    costs = _costs(file, content.get("costs", {}))
+    event = content.get("event")
+    actions = content.get("actions", {})
+    level = content.get("level", usual.level)
     if not isinstance(event, str | None):
         raise _refused(file, f"its event must be a class, not {event!r}")
     if not isinstance(actions, dict) or not all(isinstance(word, str) for word in actions.values()):

@@ -147,7 +147,8 @@ def held_out_rows(
     folder: Path, classes: Sequence[str]
 ) -> tuple[Float[np.ndarray, "obs label"], Int[np.ndarray, " obs"]] | None:
     """Probabilities and labels of the training rows that were held out; None without any."""
-    frame, names = read_predictions(folder), [HELD_OUT + label for label in classes]
+    frame = read_predictions(folder)
+    names = [HELD_OUT + label for label in classes]
     if not {"label", *names} <= {*frame.columns}:
         return None
     judged = frame.dropna(subset=["label", *names])
@@ -199,7 +200,8 @@ def draws_content(tree: xr.DataTree, whole: bool = False) -> tuple[memoryview, s
 
     Fewer than ten draws of a chain are no draws: a file of them may be larger.
     """
-    content, every = to_netcdf(tree), 1
+    content = to_netcdf(tree)
+    every = 1
     draws = int(tree[names.POSTERIOR].sizes.get("draw", 1))
     while not whole and len(content) > MOST_DRAW_BYTES and draws // every >= 2 * LEAST_DRAWS:
         every = min(draws // LEAST_DRAWS, every * -(-len(content) // MOST_DRAW_BYTES))

@@ -373,7 +373,8 @@ def reliability(
         f"Reliability of {name}: {outside} of {curve.mass.size} groups of rows lie outside "
         "what chance allows"
     )
-    line, strip = points(across, [y(share) for share in curve.observed]), []
+    line = points(across, [y(share) for share in curve.observed])
+    strip = []
     if event is not None:
         strip = _outcomes(event, axes, series)
         if (smooth := event.curve) is not None:
@@ -398,7 +399,8 @@ def reliability(
 def _outcomes(event: EventPerformance, axes: PlotArea, series: int) -> list[Markup]:
     """Histograms of events (up) and non-events (down), each scaled to its own maximum."""
     rest, events = event.distribution
-    middle, wide = axes.box[3] + 40 + STRIP, (axes.at_x(1.0) - axes.at_x(0.0)) / rest.size
+    middle = axes.box[3] + 40 + STRIP
+    wide = (axes.at_x(1.0) - axes.at_x(0.0)) / rest.size
     marks = [element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=middle, y2=middle)]
     for counts, up, style in ((events, True, f"fill c{series}"), (rest, False, "fill muted")):
         for bin, rows in enumerate(counts.tolist()):

@@ -160,7 +160,8 @@ def say(reading: Reading) -> dict[str, str]:
     if reading.missing == 0:
         holes = "no cell is missing"
     labels = f", {plural(reading.hidden, 'row')} have no label" if reading.hidden else ""
-    rows, classes = plural(reading.rows, "row"), len(reading.class_counts)
+    rows = plural(reading.rows, "row")
+    classes = len(reading.class_counts)
     return {"read": f"{rows} with {listing(kind_counts)} and {classes} classes; {holes}{labels}."}
 
 

@@ -121,9 +121,11 @@ def show(refits: Refits) -> dict[str, Any]:
 def _stability(found: Stability) -> list[Markup]:
     """Instability interval of every row, and the share of the refits that decide it otherwise."""
     event = found.largest
-    rows, unit = slice(None, None, -(-event.probability.size // MOST_POINTS)), np.array([0.0, 1.0])
+    rows = slice(None, None, -(-event.probability.size // MOST_POINTS))
+    unit = np.array([0.0, 1.0])
     axes = PlotArea((0.0, 1.0), (0.0, 1.0), BOX)
-    x, (low, high) = list(map(axes.at_x, event.probability[rows].tolist())), event.interval[:, rows]
+    x = list(map(axes.at_x, event.probability[rows].tolist()))
+    low, high = event.interval[:, rows]
     bars = [
         element("line", class_="stroke c0 faint", x1=at, x2=at, y1=axes.at_y(a), y2=axes.at_y(b))
         for at, a, b in zip(x, low.tolist(), high.tolist(), strict=True)
@@ -132,7 +134,8 @@ def _stability(found: Stability) -> list[Markup]:
         element("circle", class_="fill c0 faint", cx=at, cy=axes.at_y(share), r=2)
         for at, share in zip(x, event.changes[rows].tolist(), strict=True)
     ]
-    across, most = f"probability of {clipped(event.event, 22)}", number(event.width.max())
+    across = f"probability of {clipped(event.event, 22)}"
+    most = number(event.width.max())
     intervals = axes.frame(across, "by the refits"), *bars, curve(axes, unit, unit, "diagonal")
     decided = axes.frame(across, "share of refits"), *dots, upright(axes, event.threshold)
     return [

@@ -128,7 +128,9 @@ def slowness() -> float:
 
 def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
     """Seconds of a report in one process, or of a fit alone unless ``judged``."""
-    fits, pools, seconds = 1.0, FAMILIES[job.family].pools, 0.0
+    fits = 1.0
+    pools = FAMILIES[job.family].pools
+    seconds = 0.0
     if judged:
         classes = np.unique(job.labels[job.labels >= 0]).size
         seconds = LOADING + CELL_LOOKED_AT * job.X.size * classes
@@ -597,7 +599,9 @@ def _lines(console: Console, name: str) -> Iterator[None]:
 
 def tell(report: Report) -> None:
     """Print the verdict and the main figures, a few lines each; no line breaks before a %."""
-    console, rows, messages = Console(), list(lines(report)), sentences(report)
+    console = Console()
+    rows = list(lines(report))
+    messages = sentences(report)
     width = max(len(name) for name, _ in rows)
     shown = [messages[name] for name in ("verdict", "evidence", "events", "unvalidated")]
     for name, text in [*rows, *(("", message) for message in filter(None, (QUESTION, *shown)))]:

@@ -64,11 +64,9 @@ def compute(
 ) -> MeanScores:
     """Scores and calibration of one classifier on the held-out rows."""
     rows = held_out.scored
-    p, labels, folds = (
-        held_out.probabilities[name][rows],
-        held_out.labels[rows],
-        held_out.folds[rows],
-    )
+    p = held_out.probabilities[name][rows]
+    labels = held_out.labels[rows]
+    folds = held_out.folds[rows]
     return MeanScores(
         name=name,
         log_loss=mean_over_folds(log_loss(p, labels), folds),
@@ -172,7 +170,8 @@ def show(
     scores: Sequence[MeanScores], classes: Sequence[str], drawn: list[int], level: float
 ) -> dict[str, Any]:
     """Log loss and Brier score of all classifiers, and reliability of the classes in ``drawn``."""
-    of_model, rivals = scores[0].calibration, [score.name for score in scores]
+    of_model = scores[0].calibration
+    rivals = [score.name for score in scores]
     losses, briers = ([getattr(score, name) for score in scores] for name in ("log_loss", "brier"))
     return {
         "log_loss": _comparison(rivals, losses, "log loss (nats)"),
@@ -191,7 +190,8 @@ def _comparison(names: Sequence[str], values: Sequence[tuple[float, float]], uni
     axes = PlotArea((0.0, max(ends) * 1.06), (0.0, 1.0), (10.0, top, NARROW - 14, bottom))
     marks: list[Markup] = []
     for i, (name, (value, _), step) in enumerate(zip(names, values, spread, strict=True)):
-        y, style = top + row * (i + 0.68), "c0" if i == 0 else "muted"
+        y = top + row * (i + 0.68)
+        style = "c0" if i == 0 else "muted"
         low, high = axes.at_x(max(value - step, 0.0)), axes.at_x(value + step)
         label = f"{name}: {number(value)}"
         marks += [

@@ -235,7 +235,8 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
     )
     if not worth:
         return []
-    law, level = model.conditional(row), served.focus.level
+    law = model.conditional(row)
+    level = served.focus.level
     low, high = law.quantile((1 - level) / 2), law.quantile((1 + level) / 2)
     lines = []
     for field in worth:

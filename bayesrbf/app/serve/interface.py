@@ -38,7 +38,8 @@ MOST_WARNINGS, MOST_LETTERS = 5, 300
 
 def reply_to(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """Reply to a request with a question; RequestError with every problem of it."""
-    question, media_type = QUESTIONS[request.task], request.media_type or JSON
+    question = QUESTIONS[request.task]
+    media_type = request.media_type or JSON
     try:
         options = Options.of(request.query, served, question)
     except RequestError as error:
@@ -68,7 +69,8 @@ def _answer(
     served: ServedModel, question: Question, rows: pd.DataFrame, options: Options, seconds: float
 ) -> tuple[pd.DataFrame, Tally]:
     """Lines about rows, one for each, and counts; TimeoutError between two blocks of rows."""
-    end, size = time.monotonic() + seconds, question.rows or len(rows)
+    end = time.monotonic() + seconds
+    size = question.rows or len(rows)
     frames, tallies = [], []
     for start in range(0, len(rows), size):
         if time.monotonic() > end:

@@ -86,7 +86,8 @@ def _json(record: object) -> Reply:
 
 
 def _api(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
-    text, address = json.dumps(_example(served), ensure_ascii=False), request.address.rstrip("/")
+    text = json.dumps(_example(served), ensure_ascii=False)
+    address = request.address.rstrip("/")
     options = {option.name: option for kind in QUESTIONS.values() for option in kind.options}
     slots: dict[str, Any] = {"questions": QUESTIONS, "options": options, "address": address}
     return _html("api.html", served=served, example=text, **slots)

@@ -162,7 +162,8 @@ def raw_records(served: ServedModel, records: Sequence[Mapping[str, Any]]) -> Ra
 
 def _problems(served: ServedModel, records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Names that are no columns, and cells that are neither numbers nor text."""
-    columns, extra = columns_of(served), {served.options.target, *served.options.table.ignore}
+    columns = columns_of(served)
+    extra = {served.options.target, *served.options.table.ignore}
     levels = _levels(served)
     for number, record in enumerate(records, start=1):
         for name, value in record.items():

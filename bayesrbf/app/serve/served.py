@@ -372,7 +372,8 @@ def _field(
     kind: Kind,
 ) -> Field:
     """A column as a field, by its training cells, and its levels where it has any."""
-    missing, observed = float(cells.isna().mean()), cells.dropna()
+    missing = float(cells.isna().mean())
+    observed = cells.dropna()
     if not kind.has_levels:
         return _number(position, name, observed.to_numpy(dtype=float), kind, missing)
     shares = observed.map(str).value_counts(normalize=True)

@@ -186,7 +186,8 @@ def is_token(authorization: str, token: str) -> bool:
 
 async def _body(receive: Receive, most: int) -> bytes | None:
     """The body; None where it is too long, ConnectionError where it has no end."""
-    chunks, size = [], 0
+    chunks = []
+    size = 0
     while True:
         message = await receive()
         if message["type"] != "http.request":
