@@ -467,8 +467,8 @@ def _patterns(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -> It
         index = [row_name(cells.index, row) for row in np.flatnonzero(strange).tolist()]
         yield Remark(
             "patterns",
-            f"{percent(n_strange / len(strange))} of the rows have missing cells in a pattern unlike "
-            f"those of training ({percent(n_before / len(before))} there): rows "
+            f"{percent(n_strange / len(strange))} of the rows have missing cells in a pattern "
+            f"unlike those of training ({percent(n_before / len(before))} there): rows "
             f"{listing(index, LISTED_REMARKS)}. They are answered mostly as if it told nothing.",
             tail_of_count(n_strange, len(strange), n_before, len(before)) < DRIFT_BY_CHANCE,
         )
