@@ -94,8 +94,8 @@ def read_class_column(job: Job, name: str, classes: list[str]) -> ClassColumn:
         levels = sorted({str(cell) for column in cells for cell in column})
         texts = [np.array([str(cell) for cell in column]) for column in cells]
         shares = [np.array([_share(text == level) for level in levels]) for text in texts]
-        bars = tuple(ClassCells(len(t), share) for t, share in zip(texts, shares, strict=True))
-        return ClassColumn(name, np.arange(len(levels) + 1.0), tuple(levels), bars)
+        found = tuple(ClassCells(len(t), share) for t, share in zip(texts, shares, strict=True))
+        return ClassColumn(name, np.arange(len(levels) + 1.0), tuple(levels), found)
     reals = [column.astype(float) for column in cells]
     edges, few = _edges(np.concatenate(reals))
     return ClassColumn(
