@@ -305,7 +305,7 @@ def typed(options: TableOptions, table: Path) -> TableOptions:
 
         if numbers_have_commas(table):
             values = ([na] if _COMMA.fullmatch(na) else names_in([na]) for na in options.na)
-            several["na"] = tuple(value for values_of_one in values for value in values_of_one)
+            several["na"] = tuple(value for split in values for value in split)
     return replace(options, **several)
 
 

@@ -56,7 +56,7 @@ NOVEL_BY_CHANCE: Final = 0.01
 
 @dataclass
 class BlockPredictions:
-    """Predictions of blocks of rows, and what is counted of all rows on the way."""
+    """Predictions of blocks of rows, with counts over all rows."""
 
     model: Classifier
     focus: Focus
@@ -324,7 +324,7 @@ class _ReadingPlan:
 
 
 def refuse_kinds(model: Estimator, file: Path) -> None:
-    """ValueError where the cells of a file cannot be those of a model that was fitted in Python."""
+    """Raise ValueError where no file can hold the kinds of cells of a model fitted in Python."""
     if model.fitted_.table.columns is None:
         raise ValueError(
             f"{file} compares rows by a metric that knows no columns, which only Python reads so "

@@ -217,7 +217,7 @@ def of_ranking(found: Judgement) -> Remark:
 
 
 def of_trust(found: Judgement) -> Iterator[Remark]:
-    """Whether the model is better than answers without one, and its probabilities come true."""
+    """Remarks on the gain over the class frequencies and on calibration."""
     judged, base = found.judged, found.judged.base
     beside = "" if judged.in_costs else f" {evidence(judged)}"
     idle = judged.enough and not base.gain.better and not judged.is_open
@@ -361,7 +361,7 @@ class Validation:
         return replace(self, remarks=(*self.remarks, *found), judgement=of)
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain values, as JSON has them: what is no number is None."""
+        """The record as plain values for JSON; NaN becomes None."""
         fields = {name: value for name, value in vars(self).items() if name != "judgement"}
         content: dict[str, Any] = plain(figures(self.judgement) | fields | {"advice": self.advice})
         return content
@@ -492,7 +492,7 @@ def validated(
     before: HeldOut | None = None,
     notes: Sequence[str] = (),
 ) -> Validation:
-    """Judge a classifier by labelled rows, beside its training rows that were held out.
+    """Judge a classifier by labelled rows, compared with its held-out training rows.
 
     Columns of ``by``, ``score`` and ``groups`` are in the order of the rows, whatever their index.
     """

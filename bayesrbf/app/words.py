@@ -76,7 +76,7 @@ def decimals_of(values: Float[np.ndarray, " value"], as_written: bool = True) ->
 
 
 def cell(value: float, decimals: int | None) -> str:
-    r"""A cell of a column whose cells have so many decimals (:func:`decimals_of`).
+    r"""Text of a cell with this number of decimals (:func:`decimals_of`).
 
     >>> cell(2010.0, 0), cell(-12345.6, 1), cell(0.5, 3), cell(3e-9, None)
     ('2010', '−12\u202f345.6', '0.500', '3.00 × 10⁻⁹')
@@ -255,7 +255,7 @@ def say(*lines: str) -> None:
 
 
 def one_line(text: object) -> str:
-    r"""Text on one line, whole: what is to be copied from it may not be cut.
+    r"""Text on one line, uncut, so that it can be copied.
 
     >>> one_line("say\n--na=-999.")
     'say --na=-999.'
@@ -317,7 +317,7 @@ def signed(value: float) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: records as objects, arrays as lists, what is no number as null.
+    """A value for JSON: records become objects, arrays become lists, NaN becomes null.
 
     >>> plain({"p": (0.5, float("nan")), 1: None})
     {'p': [0.5, None], '1': None}

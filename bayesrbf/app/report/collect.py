@@ -89,7 +89,7 @@ class Report(Judgement):
 
     @property
     def class_counts(self) -> Mapping[str, int]:
-        """Labelled rows of every class, those that nothing held out among them."""
+        """Number of labelled rows of every class, with rows that were never held out."""
         return self.reading.class_counts
 
     @property

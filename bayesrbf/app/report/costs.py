@@ -53,7 +53,7 @@ def decisions(
     classes: Sequence[object],
     costs: Mapping[str, float],
 ) -> Int[np.ndarray, " obs"]:
-    """Answers of least expected cost; the most probable class where all cost the same."""
+    """Classes of least expected cost; the most probable class where all costs are equal."""
     return expected_costs(probabilities, mistakes(costs_of(classes, costs))).argmin(axis=1)
 
 

@@ -105,7 +105,7 @@ class Doubt:
 
     @property
     def with_intervals(self) -> bool:
-        """Whether rows have intervals and kinds of doubt: a point has none."""
+        """Whether rows have intervals and epistemic uncertainty: a point estimate has none."""
         return any(row.lower == row.lower for row in self.rows)
 
     @property

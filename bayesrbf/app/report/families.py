@@ -256,7 +256,7 @@ def refitted_as(job: Job) -> tuple[Job, str]:
 
 
 class Recipe(ClassifierMixin, BaseEstimator):
-    """A procedure as scikit-learn has classifiers; the index of y tells it the rows."""
+    """A procedure as a scikit-learn classifier; it finds its rows by the index of y."""
 
     def __init__(self, procedure: Procedure) -> None:
         self.procedure = procedure

@@ -71,7 +71,7 @@ class HeldOutCells:
 
 
 def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
-    """Fit without each fold and fill in its cells one at a time, as ``impute`` would.
+    """Out-of-fold imputation: every observed cell given the rest of its row.
 
     The folds hold rows without a label out, too. Settings are the best of the whole table, of all
     fits of the pool: choosing them anew takes many times as long as the fits. Cells of a column

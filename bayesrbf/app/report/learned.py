@@ -135,7 +135,7 @@ def _edges(cells: Float[np.ndarray, " cell"]) -> tuple[Float[np.ndarray, " edge"
 def _class_cells(
     cells: Float[np.ndarray, " cell"], edges: Float[np.ndarray, " edge"], few: bool, seed: int
 ) -> ClassCells:
-    """Bars of a class's cells; where there are enough, atoms and a density of its own."""
+    """Histogram of the cells of a class; from enough cells on, point masses and a density."""
     if few or np.unique(cells).size <= 1 or cells.size < FEWEST_FOR_CURVE:
         return ClassCells(cells.size, _bars(cells, cells.size, edges))
     density = MixtureDensity(

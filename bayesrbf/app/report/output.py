@@ -196,7 +196,7 @@ MOST_DRAW_BYTES: Final = 20_000_000
 
 
 def draws_content(tree: xr.DataTree, whole: bool = False) -> tuple[memoryview, str]:
-    """The draws as a file of at most ``MOST_DRAW_BYTES``, unless whole, and what is left out.
+    """The draws as a file of at most ``MOST_DRAW_BYTES``, unless whole, and a note on thinning.
 
     Fewer than ten draws of a chain are no draws: a file of them may be larger.
     """

@@ -171,7 +171,7 @@ def event_among(held_out: HeldOutRows, focus: Focus) -> Event:
 
 
 def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None:
-    """The existing score beside the model, for two classes; None where none was given."""
+    """The existing score compared with the model, for two classes; None without a score."""
     if job.score is None or len(held_out.classes) > 2:
         return None
     rows, event = held_out.scored, event_among(held_out, job.focus)
@@ -305,7 +305,7 @@ def figures(performance: Judged) -> dict[str, Any]:
 def show(
     performance: Judged, rival: str | None, score: GivenScore | None, level: float
 ) -> dict[str, Any]:
-    """Whether probabilities come true, and the net benefit of acting on them."""
+    """Pictures of calibration and of net benefit."""
     event, acted = performance.event, performance.drawn
     scores = {} if score is None else {score.name: score.score}
     return {

@@ -174,7 +174,7 @@ def processes(jobs: int, seconds: float) -> tuple[int, float]:
 
 
 def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str]:
-    """The job in the fullest form that a time limit allows, and a line on what it will take.
+    """The job in the fullest form that a time limit allows, and a line on its expected time.
 
     Forms are the job as it is, without intervals, and the quick one, which is taken where none is
     known to fit into the limit. A stack has one form. What was left out is a note of the job, and
@@ -467,7 +467,7 @@ def run(job: Job, folder: Path, extras: Sequence[str] = ()) -> Report:
 
 
 def introduce(job: Job, takes: str = "", page: bool = True) -> None:
-    """Say what was read, what it was taken for, and how long it takes; all notes without a page."""
+    """Print rows, kinds of the columns and the expected time; all notes if there is no page."""
     console = Console()
     missing = float(job.X.isna().to_numpy().mean())
     hidden = int(job.y.isna().sum())

@@ -104,7 +104,7 @@ def read_check(job: Job, uncertainty: xr.Dataset) -> Check | None:
 def calibrated(
     tilt: Interval, errors: Calibration, event: EventPerformance | None = None, *, grouped: bool
 ) -> bool:
-    """Whether probabilities come true as often as they say: slope, error and O:E are as by chance.
+    """Whether slope, calibration error and O:E are compatible with calibrated probabilities.
 
     Where rows have groups the error does not tell: the chance in it counts rows.
     """

@@ -45,7 +45,7 @@ class Subgroup:
 
 @dataclass(frozen=True)
 class Subgroups:
-    """Parts of the table in which probabilities do not come true beyond chance."""
+    """Groups of rows that are significantly miscalibrated."""
 
     looked_at: int  # Pairs of a part and a class.
     off: tuple[Subgroup, ...]  # The least probable first.

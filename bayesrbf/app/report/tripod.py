@@ -37,7 +37,7 @@ SECTIONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Item:
-    """An item of the statement: what the report says of it, where, and what is left to write."""
+    """An item of the statement: content and section of the report, and what its author writes."""
 
     section: str  # Of a paper.
     number: str

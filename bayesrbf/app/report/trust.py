@@ -116,7 +116,7 @@ def gain(
     units: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> Gain:
-    """Mean paired difference of two losses, other - own; errors are clustered by unit."""
+    """Mean paired difference ``other - loss``; its standard error is clustered by unit."""
     subjects = np.arange(loss.size) if units is None else units
     number_of = np.unique(subjects).size
     mean, error = mean_over_folds(other - loss, subjects)
@@ -195,7 +195,7 @@ def say(
     *,
     warned: bool = False,
 ) -> dict[str, str]:
-    """Whether the probabilities can be trusted, beside answers that need no model, and why.
+    """Messages on calibration and on the gains over rivals, with the verdict.
 
     ``too_good`` says why figures may be better than those of new rows, empty if they are not. Where
     something else was found in the rows, readers are ``warned`` and there is no plain yes.

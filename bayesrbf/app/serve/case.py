@@ -113,7 +113,7 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A missing cell: how much of the doubt it is expected to take, and what it may hold."""
+    """A missing cell: its expected share of the uncertainty, and its expected content."""
 
     column: str
     share: float

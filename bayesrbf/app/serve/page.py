@@ -70,7 +70,7 @@ def _html(template: str, status: int = 200, tally: Tally = NOTHING, **slots: Any
 
 
 def problems(status: int, sentences: Iterable[str]) -> Reply:
-    """Problems of a request, as the interface tells them."""
+    """Problems of a request as JSON, for the interface."""
     content = json.dumps({"problems": list(sentences)}, ensure_ascii=False)
     return Reply(content.encode("utf-8", "replace"), JSON, status)
 

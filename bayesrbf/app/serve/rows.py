@@ -93,7 +93,7 @@ def with_numbers(
 
 
 def _read[T](read: Callable[[], T]) -> T:
-    """Result of a reader; its problems become those of the request."""
+    """Result of a reader; its errors become a RequestError."""
     try:
         return read()
     except TableError as error:
