@@ -324,7 +324,7 @@ class _ReadingPlan:
 
 
 def refuse_kinds(model: Estimator, file: Path) -> None:
-    """Raise ValueError where no file can hold the kinds of cells of a model fitted in Python."""
+    """Raise ValueError for a model that compares rows by a metric without columns."""
     if model.fitted_.table.columns is None:
         raise ValueError(
             f"{file} compares rows by a metric that knows no columns, which only Python reads so "

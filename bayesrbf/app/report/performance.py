@@ -403,9 +403,9 @@ def _outcomes(event: EventPerformance, axes: PlotArea, series: int) -> list[Mark
     wide = (axes.at_x(1.0) - axes.at_x(0.0)) / rest.size
     marks = [element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=middle, y2=middle)]
     for counts, up, style in ((events, True, f"fill c{series}"), (rest, False, "fill muted")):
-        for bin, rows in enumerate(counts.tolist()):
+        for i, rows in enumerate(counts.tolist()):
             high = (STRIP - 12) * rows / max(int(counts.max()), 1)
-            y, x = middle - high if up else middle, axes.at_x(bin / rest.size)
+            y, x = middle - high if up else middle, axes.at_x(i / rest.size)
             marks += [rect(x, y, wide - 1, high, style)] if rows else []
     for text, y in ((clipped(event.event, 36), middle - STRIP + 8), ("others", middle + STRIP - 2)):
         marks.append(element("text", text, class_="tick start", x=axes.box[0], y=y))
