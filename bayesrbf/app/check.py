@@ -508,8 +508,8 @@ def _class_frequencies(
     ]
     message = "No change of the class frequencies is seen beyond chance"
     if not is_finding and bool((upper - lower > OPEN_WIDTH).all()):
-        untold = "Class frequencies cannot be told from these rows without their labels"
-        yield Remark("classes", f"{untold}{without}.", is_finding)
+        unknown = "Class frequencies cannot be told from these rows without their labels"
+        yield Remark("classes", f"{unknown}{without}.", is_finding)
         return
     if is_finding:
         message = "The estimated class frequencies differ from training"

@@ -211,7 +211,7 @@ PAIRED: Final = 60
 STRONG: Final = 0.3
 """Strength from which an association is told; one with the target is told from less."""
 WITH_TARGET: Final = 0.1
-MOST_TOLD: Final = 40
+MOST_LINES: Final = 40
 MOST_PATTERNS: Final = 8
 COLOURED_CLASSES: Final = 8
 """Classes that distributions are coloured by; codes of so many values are classes."""
@@ -554,7 +554,7 @@ def render_look(first_look: Look) -> str:
         missingness=missingness(first_look.reading),
         classes=legend({name: f"bar c{c % 8}" for c, name in enumerate(first_look.classes)}),
         share=share_bar,
-        most=MOST_TOLD,
+        most=MOST_LINES,
         version=__version__,
     )
     return words.harmless(page)

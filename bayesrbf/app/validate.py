@@ -517,7 +517,7 @@ def validated(
             f"{f'{target!r} labels' if target else 'y labels'} "
             f"{plural(int(scored.sum()), 'row')} with a class of the model "
             f"({listing(classes, LISTED_CLASSES)}); an interval needs at least "
-            f"{LEAST_LABELLED}.{_held(spelled)}"
+            f"{LEAST_LABELLED}.{_unknown_labels(spelled)}"
         )
     cells, columns = named_cells(X, fitted.columns_), fitted.columns_
     new = cells[list(columns.names)]
@@ -555,7 +555,7 @@ def validated(
     )
 
 
-def _held(labels: pd.Series) -> str:
+def _unknown_labels(labels: pd.Series) -> str:
     """A sentence on labels of unknown classes; empty without any."""
     counts = labels.dropna().value_counts()[:LISTED_CLASSES]
     held = [f"{clipped(label, 24)!r} ({n})" for label, n in counts.items()]

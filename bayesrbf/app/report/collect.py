@@ -112,7 +112,7 @@ class Fits(Unseen):
     cells: HeldOutCells | None
     refits: Refits
     intervals: str  # How often they hold the truth, or that this was not tried.
-    heard: tuple[str, ...]
+    caught: tuple[str, ...]
 
 
 SECTIONS: Final = (
@@ -175,7 +175,7 @@ SECTIONS: Final = (
     ),
     Section(
         "diagnostics",
-        lambda at: diagnostics.compute(at.drawn, at.findings, at.heard),
+        lambda at: diagnostics.compute(at.drawn, at.findings, at.caught),
         lambda of: diagnostics.say(of.diagnostics),
     ),
     Section(
@@ -216,7 +216,7 @@ def phases(job: Job) -> tuple[str, ...]:
 def collect(job: Job, phase: Phase = silently) -> Outcome:
     """Cross-validate, fit and draw, and make every section of the report."""
     procedure = FAMILIES[job.family].procedure(job)
-    with _heard() as heard:
+    with _caught() as caught:
         with phase(FIT):
             fitted = procedure(job.X, job.y)
         held_out = _validated(job, procedure, fitted, phase)
@@ -235,9 +235,9 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
             with phase(LEARNING):
                 learning = refits.read_learning(job, drawn.model, judged.density)
                 refitted = replace(refitted, learning=learning)
-    with _heard() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
+    with _caught() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
         intervals = doubt.read_intervals(job, drawn)
-    heard += [f"In the rehearsal: {message}" for message in rehearsing if message not in heard]
+    caught += [f"In the rehearsal: {message}" for message in rehearsing if message not in caught]
     known, doubtful = doubt.held_out_uncertainty(drawn.refined.fitted_, held_out, uncertainty)
     fits = Fits(
         job=job,
@@ -255,7 +255,7 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
         cells=cells,
         refits=refitted,
         intervals=intervals,
-        heard=tuple(heard),
+        caught=tuple(caught),
     )
     with phase(MAKING):
         report = _report(fits)
@@ -277,7 +277,7 @@ def _looks(
 
 
 @contextmanager
-def _heard() -> Iterator[list[str]]:
+def _caught() -> Iterator[list[str]]:
     """Collect warnings as distinct sentences: the report prints them."""
     sentences: list[str] = []
     with warnings.catch_warnings(record=True) as caught:

@@ -36,7 +36,7 @@ class Diagnostics:
         return any(rhat == rhat for _, _, rhat, _ in self.variables)
 
 
-def compute(drawn: Drawn, findings: tuple[Finding, ...], heard: tuple[str, ...]) -> Diagnostics:
+def compute(drawn: Drawn, findings: tuple[Finding, ...], caught: tuple[str, ...]) -> Diagnostics:
     """Sentences on the fit, the findings of ``diagnose()``, and a line per free variable."""
     refined = drawn.refined
     posterior = refined.posterior_[names.POSTERIOR]
@@ -66,7 +66,7 @@ def compute(drawn: Drawn, findings: tuple[Finding, ...], heard: tuple[str, ...])
         status=status,
         findings=findings,
         variables=tuple(variables),
-        warnings=heard,
+        warnings=caught,
         drawn=draws is not None,
         by_error=refined.model_.pools,
     )

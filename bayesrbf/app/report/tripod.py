@@ -77,7 +77,7 @@ def _facts(report: Report, *names: str) -> str:
     return f"{'; '.join(facts)}." if facts else ""
 
 
-def _told(report: Report, *names: str) -> str:
+def _messages(report: Report, *names: str) -> str:
     messages = sentences(report)
     return " ".join(messages[name] for name in names)
 
@@ -115,7 +115,7 @@ def _missing(report: Report) -> str:
     most = [f"“{clipped(c.name)}” {percent(c.missing)}" for c in holed if c.missing > 0]
     by_column = f" By column: {listing(most, 10)}." if most else ""
     left = "No row was left out because a cell is missing."
-    return f"{_told(report, 'read')}{by_column} {left} {report.reading.missingness}"
+    return f"{_messages(report, 'read')}{by_column} {left} {report.reading.missingness}"
 
 
 def _held_out(report: Report) -> str:
@@ -137,7 +137,7 @@ def _parts(report: Report) -> str:
 def _output(report: Report) -> str:
     costed = [f"“{clipped(c, 24)}” {number(cost)}" for c, cost in report.focus.costs.items()]
     costs = f" Costs of a mistaken row: {listing(costed, 30)}." if costed else ""
-    events = _told(report, "events")
+    events = _messages(report, "events")
     return f"Probabilities of the classes. {report.doubt.intervals} {events}{costs}"
 
 
@@ -169,7 +169,7 @@ def _performance(report: Report) -> str:
 
 
 def _limits(report: Report) -> str:
-    messages = _told(report, "unvalidated", "computation", "open_intervals", "stability")
+    messages = _messages(report, "unvalidated", "computation", "open_intervals", "stability")
     first = (
         "No rows beside this table were predicted, and nothing is said of the time until an event "
     )
@@ -188,9 +188,9 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "5a": lambda report: _facts(report, "data"),
     "7": lambda report: (
         f"{plural(len(report.reading.notes), 'note')} on how the table was read. "
-        f"{_told(report, 'odd')}"
+        f"{_messages(report, 'odd')}"
     ),
-    "8a": lambda report: _told(report, "events"),
+    "8a": lambda report: _messages(report, "events"),
     "9a": lambda report: f"The model was offered {plural(len(report.reading.columns), 'column')}.",
     "9b": _columns,
     "10": lambda report: (
@@ -215,12 +215,12 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "13": lambda _: (
         "No class was weighted or sampled anew. Costs change decisions, and no probability."
     ),
-    "14": lambda report: f"{_told(report, 'subgroups')} {_parts(report)}",
+    "14": lambda report: f"{_messages(report, 'subgroups')} {_parts(report)}",
     "15": _output,
     "16": lambda report: f"Both are rows of one table. {_held_out(report)}",
     "18f": lambda report: _facts(report, "command", "bayesrbf", "libraries", "seed"),
     "20a": _size,
-    "20b": lambda report: _told(report, "read"),
+    "20b": lambda report: _messages(report, "read"),
     "21": _analysed,
     "22": lambda report: (
         f"The model is in {MODEL}, its posterior in {POSTERIOR}. "
@@ -229,7 +229,7 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "23a": _performance,
     "23b": _parts,
     "24": lambda _: _UPDATED,
-    "25": lambda report: _told(report, "verdict", "evidence"),
+    "25": lambda report: _messages(report, "verdict", "evidence"),
     "26": _limits,
     "27a": lambda _: (
         "Any cell of a new row may be missing; bayesrbf predict names levels and columns that "

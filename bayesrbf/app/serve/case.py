@@ -212,7 +212,7 @@ def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None
     if fit.draws is None or fit.assumes_model:
         return None
     widths = bayesrbf.explain_interval(served.estimator, row, served.focus.level).isel(obs=0)
-    widths = widths.sel(label=_own(served, label))
+    widths = widths.sel(label=_class_named(served, label))
     ends = (widths[name].to_numpy().tolist() for name in ("part_lower", "part_upper"))
     named = (IN_DOUBT.get(name, name) for name in widths[names.PART].to_numpy().tolist())
     components = zip(named, *ends, strict=True)
@@ -273,7 +273,7 @@ def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> A
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were said of the case itself
         summary = served.estimator.uncertainty(rows, served.focus.level, asked_at=before)
-    summary = summary.sel(label=_own(served, label))
+    summary = summary.sel(label=_class_named(served, label))
     p, lower, upper = (
         tuple(summary[name].to_numpy().tolist()) for name in (names.PROBABILITY, "lower", "upper")
     )
@@ -282,7 +282,7 @@ def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> A
     return Along(field, label, at, p, lower, upper, present_at)
 
 
-def _own(served: ServedModel, label: str) -> object:
+def _class_named(served: ServedModel, label: str) -> object:
     """The class of the model with this name."""
     return served.estimator.classes_[served.classes.index(label)]
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bayesrbf.app.serve.served import ServedModel
 
 
-NO_PARTS: Final[Mapping[str, Any]] = MappingProxyType({})
+NO_PANELS: Final[Mapping[str, Any]] = MappingProxyType({})
 AS_FILE: Final = {"Content-Disposition": 'attachment; filename="case.json"'}
 MOST_FORM_BYTES: Final = 1_000_000
 
@@ -50,7 +50,7 @@ def _templates() -> jinja2.Environment:
     templates.filters |= {"signed": words.signed, "cell": words.cell_text, "points": _points}
     templates.filters["novelty"] = of_novelty
     templates.globals |= {"isnan": math.isnan, "picture": pictures, "version": __version__}
-    templates.globals["part_names"] = [panel.name for panel in case.PANELS]
+    templates.globals["panel_names"] = [panel.name for panel in case.PANELS]
     return templates
 
 
@@ -151,7 +151,7 @@ def _filled(served: ServedModel, form: Mapping[str, str], training_row: object) 
 def _case(
     served: ServedModel,
     form: Mapping[str, str],
-    panels: Mapping[str, Any] = NO_PARTS,
+    panels: Mapping[str, Any] = NO_PANELS,
     sentences: Sequence[str] = (),
     training_row: object = None,
     status: int = 200,
@@ -163,7 +163,7 @@ def _case(
     return _html("case.html", status, tally, served=served, label=label, **slots, **panels)
 
 
-def _part(panel: case.Panel) -> Page:
+def _panel(panel: case.Panel) -> Page:
     """One part of the page."""
 
     def page(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
@@ -237,6 +237,6 @@ PAGES: Final[dict[str, Page]] = {
     "api": _api,
     "openapi": lambda served, request, limits: _json(description(served, limits, _example(served))),
     "model": _model,
-    **{f"part-{panel.name}": _part(panel) for panel in case.PANELS},
+    **{f"part-{panel.name}": _panel(panel) for panel in case.PANELS},
 }
 """Pages by the names of their tasks."""
