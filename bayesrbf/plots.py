@@ -214,7 +214,8 @@ def plot_stability(
         size = figsize or (8.4, 8.0)
         _, axes = plt.subplots(2, 2, figsize=size, layout="constrained")
     drawn = flat(axes, 4, "picture")
-    p, pale = event.probability, {"color": PALETTE[0], "alpha": 0.15}
+    p = event.probability
+    pale = {"color": PALETTE[0], "alpha": 0.15}
     dots: dict[str, Any] = {"linestyle": "", "rasterized": True}
     drawn[0].plot(np.tile(p, len(event.refits)), event.refits.ravel(), marker=",", **pale, **dots)
     for end in event.interval:
@@ -228,10 +229,11 @@ def plot_stability(
         if curve is not None:
             drawn[1].plot(curve.probability, curve.observed, **style)
         drawn[3].plot(THRESHOLDS, benefit, **style)
+    # The floor keeps an axis where no threshold has a benefit.
     highest = max(event.net_benefits.max(), 1e-3)
     drawn[3].set_ylim(-0.25 * highest, 1.1 * highest)
-    said = f"probability of {event.event}"
-    across = (said, said, said, f"{said} from which one acts")
+    quantity = f"probability of {event.event}"
+    across = (quantity, quantity, quantity, f"{quantity} from which one acts")
     upwards = ("by the refits", "observed share", "refits that decide otherwise", "net benefit")
     for ax, x, y in zip(drawn, across, upwards, strict=False):
         ax.set(xlabel=x, ylabel=y)
@@ -277,9 +279,9 @@ def plot_sdgm(
     points, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
     whole = np.isfinite(points).all(axis=1)
     for position, label in enumerate(model.classes_):
-        own = whole & (labels == label)
+        in_class = whole & (labels == label)
         colour = PALETTE[position % len(PALETTE)]
-        left, right = points[own].T
+        left, right = points[in_class].T
         axes.scatter(left, right, s=12, color=colour, alpha=0.6, linewidths=0, label=str(label))
     across, up = (_line(column) for column in points[whole].T)
     grid = np.stack(np.meshgrid(across, up), axis=-1)
@@ -311,7 +313,7 @@ def _line(column: np.ndarray) -> np.ndarray:
 
 
 def _like(X: Any, rows: np.ndarray) -> Any:
-    """Rows as a frame with the names and the library of X, if X is a frame."""
+    """Rows as a frame like X, in its library and with its names, if X is a frame."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return rows
@@ -325,15 +327,16 @@ def _draw_boundaries(axes: Axes, model: SDGMClassifier, grid: np.ndarray, rows: 
     by_class = model.predict_proba(rows)
     best = by_class.argmax(axis=1)
     for position in range(model.classes_.size):
-        others = np.delete(by_class, position, axis=1).max(axis=1, initial=0.0)
-        margin = (by_class[:, position] - others).reshape(shape)
+        best_other = np.delete(by_class, position, axis=1).max(axis=1, initial=0.0)
+        margin = (by_class[:, position] - best_other).reshape(shape)
         axes.contour(grid[..., 0], grid[..., 1], margin, levels=[0.0], colors="#222222")
-    by_component, classes = model.component_probabilities(rows), model.component_classes_
+    by_component = model.component_probabilities(rows)
+    classes = model.component_classes_
     for position, label in enumerate(model.classes_):
-        mine = by_component[:, classes == label]
-        for one, other in combinations(mine.T, 2):  # a border drawn twice would not look dashed
-            shown = (best == position) & (np.maximum(one, other) == mine.max(axis=1))
-            lead = np.where(shown, one - other, np.nan)
+        within = by_component[:, classes == label]
+        for first, other in combinations(within.T, 2):  # a border drawn twice would not look dashed
+            shown = (best == position) & (np.maximum(first, other) == within.max(axis=1))
+            lead = np.where(shown, first - other, np.nan)
             if shown.any() and np.nanmin(lead) < 0 < np.nanmax(lead):
                 axes.contour(
                     grid[..., 0],
@@ -381,9 +384,9 @@ def plot_dependence(
         side = 2.2 + 0.32 * len(fitted)
         _, ax = plt.subplots(figsize=figsize or (side + 0.8, side), layout="constrained")
     image = ax.imshow(shown, cmap="cividis", vmin=0, vmax=1)
-    names, places = dependence["column"].to_numpy().tolist(), range(len(fitted))
-    ax.set_xticks(places, names, rotation=90)
-    ax.set_yticks(places, names)
+    names, ticks = dependence["column"].to_numpy().tolist(), range(len(fitted))
+    ax.set_xticks(ticks, names, rotation=90)
+    ax.set_yticks(ticks, names)
     ax.figure.colorbar(image, ax=ax, label="coefficient of dependence")
     return ax
 
@@ -481,7 +484,7 @@ def _spreads(rows: Any) -> list[float]:
 
 
 def _unlike(cell: Any, other: Any, spread: float) -> bool:
-    """Whether a cell differs from another; two missing cells do not."""
+    """Whether two cells differ; two missing cells are equal."""
     holes = (cell != cell, other != other)
     if any(holes):
         return not all(holes)
@@ -496,16 +499,14 @@ def _draw_cells(ax: Axes, names: list[str], cells: np.ndarray, bold: list[bool])
         for name, cell in zip(names, cells, strict=True)
     ]
     if cells.size > WRITTEN_CELLS:
-        lines, bold = (
-            [*lines[:WRITTEN_CELLS], f"and {cells.size - WRITTEN_CELLS} more"],
-            [*bold, False],
-        )
-    for place, (line, strong) in enumerate(zip(lines, bold, strict=False)):
+        lines = [*lines[:WRITTEN_CELLS], f"and {cells.size - WRITTEN_CELLS} more"]
+        bold = [*bold, False]
+    for position, (line, strong) in enumerate(zip(lines, bold, strict=False)):
         text = line.strip()
         ax.text(
             0.04,
-            1 - (place + 1) * height,
+            1 - (position + 1) * height,
             text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…",
             fontsize="x-small",
-            fontweight="bold" if strong and place < WRITTEN_CELLS else "normal",
+            fontweight="bold" if strong and position < WRITTEN_CELLS else "normal",
         )

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 # Ends a command on SIGTERM, or when its time limit has passed.
 
 
-TERMINATED: Final = 143
+TERMINATED: Final = 143  # 128 + SIGTERM, as shells report it.
 TIMED_OUT: Final = 124  # As the command timeout has it.
 GRACE: Final = 4.0
 """Seconds in which a command may stop by itself, so that it has ended within five."""
@@ -75,7 +75,7 @@ def limit_time(seconds: float | None) -> None:
 
 @contextmanager
 def obeying() -> Iterator[list[int]]:
-    """Interrupt what runs when it is told to end; the value then holds the exit code.
+    """Interrupt the command on a signal of ``_CODES``; the yielded list then has the exit code.
 
     What is begun is undone as after Ctrl-C. Python hears a signal only between its own steps, and
     a compiler or a long call of a library may take none for a minute. A thread therefore waits
@@ -104,7 +104,7 @@ def obeying() -> Iterator[list[int]]:
 
 
 def _wait(source: int) -> None:
-    """End the process some seconds after it was told to, unless it has gone on to its end."""
+    """End the process some seconds after the signal, unless it has ended by itself."""
     while signals := os.read(source, 1):
         if signals[0] in _CODES:
             time.sleep(GRACE)
@@ -115,7 +115,7 @@ def _wait(source: int) -> None:
 
 
 def _closed(source: int) -> bool:
-    """Whether the command has ended and nobody writes to the pipe any more."""
+    """Whether the writing end of the pipe is closed: the command has ended."""
     os.set_blocking(source, False)
     try:
         return not os.read(source, 65536)
@@ -124,7 +124,7 @@ def _closed(source: int) -> bool:
 
 
 def _end_now(code: int) -> None:
-    """Remove what was begun, end the processes that work for this one, and this one."""
+    """Remove unfinished files, then end the worker processes and this process."""
     remove_scratch()
     for child in active_children():
         with suppress(ProcessLookupError):
@@ -169,11 +169,11 @@ def finish_with_findings(
 
 @dataclass(frozen=True)
 class OfferedModel:
-    """A family as it is told on the command line."""
+    """A family of models as the command line offers it."""
 
     name: str  # What --model takes.
     estimator: str  # Its class in Python.
-    what: str
+    description: str
     cost: str  # Class of the time that a fit with its intervals takes.
 
 
@@ -224,11 +224,9 @@ def models(*, json: Json = False) -> None:
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    name, cost = (
-        max(len(family.name) for family in MODELS),
-        max(len(family.cost) for family in MODELS),
-    )
-    lines = [f"{family.name:<{name}}  {family.cost:<{cost}}  {family.what}" for family in MODELS]
+    name = max(len(family.name) for family in MODELS)
+    cost = max(len(family.cost) for family in MODELS)
+    lines = [f"{m.name:<{name}}  {m.cost:<{cost}}  {m.description}" for m in MODELS]
     answer({"models": MODELS}, [*lines, COST_OF_FAMILIES], as_json=json)
 
 
@@ -293,7 +291,7 @@ def names_in(tokens: Iterable[str]) -> list[str]:
 
 
 def typed(options: TableOptions, table: Path) -> TableOptions:
-    """Options as they were meant: each of several names may have been typed as ``a,b``.
+    """Options with comma-separated values split: ``a,b`` becomes two names.
 
     Where numbers of the table have commas, so has a value of ``na``: ``-999,0`` is one.
     """
@@ -307,12 +305,12 @@ def typed(options: TableOptions, table: Path) -> TableOptions:
 
         if numbers_have_commas(table):
             values = ([na] if _COMMA.fullmatch(na) else names_in([na]) for na in options.na)
-            several["na"] = tuple(value for some in values for value in some)
+            several["na"] = tuple(value for split in values for value in split)
     return replace(options, **several)
 
 
 def refuse_by(options: TableOptions) -> None:
-    """Refuse ``--by`` where no figures are told apart."""
+    """Refuse ``--by`` where no performance of subgroups is computed."""
     if options.by:
         raise ValueError(
             "--by tells the figures of report and validate apart, and this command has none of "
@@ -320,33 +318,33 @@ def refuse_by(options: TableOptions) -> None:
         )
 
 
-def focus_in(asked: Deciding, told: Focus = ANYTHING) -> Focus:
-    """What figures and decisions are about: what is asked for, else what a report was told.
+def focus_in(options: Deciding, focus: Focus = ANYTHING) -> Focus:
+    """Event, costs, actions and level of a command: its options, else the focus of the report.
 
     >>> focus_in(Deciding(event="sick", threshold=0.2)).costs
     {'sick': 4.0}
     """
-    costs = costs_in(asked.cost)
-    if asked.level is not None and not 0 < asked.level < 1:
-        raise ValueError(f"--level takes a probability between 0 and 1; got {asked.level:g}.")
-    event = asked.event or told.event
-    if asked.threshold is not None:
+    costs = costs_in(options.cost)
+    if options.level is not None and not 0 < options.level < 1:
+        raise ValueError(f"--level takes a probability between 0 and 1; got {options.level:g}.")
+    event = options.event or focus.event
+    if options.threshold is not None:
         if costs:
             raise ValueError("--threshold and --cost both say how rows are decided; choose one.")
         if event is None:
             raise ValueError("--threshold is a probability of the event; name it: --event CLASS.")
-        if not 0 < asked.threshold < 1:
+        if not 0 < options.threshold < 1:
             raise ValueError(
-                f"--threshold takes a probability between 0 and 1; got {asked.threshold:g}."
+                f"--threshold takes a probability between 0 and 1; got {options.threshold:g}."
             )
-        costs = {event: (1 - asked.threshold) / asked.threshold}  # in mistakes of the other class
-    actions = dict(_pairs(asked.action, "--action takes class=word, such as sick=operate"))
-    level = asked.level or told.level
-    threshold = asked.threshold
-    if not costs and event == told.event:
-        threshold = told.threshold
-    told = replace(told, event=event, level=level, threshold=threshold)
-    return replace(told, costs=costs or told.costs, actions=actions or told.actions)
+        costs = {event: (1 - options.threshold) / options.threshold}  # in mistakes of the other
+    actions = dict(_pairs(options.action, "--action takes class=word, such as sick=operate"))
+    level = options.level or focus.level
+    threshold = options.threshold
+    if not costs and event == focus.event:
+        threshold = focus.threshold
+    focus = replace(focus, event=event, level=level, threshold=threshold)
+    return replace(focus, costs=costs or focus.costs, actions=actions or focus.actions)
 
 
 def _pairs(tokens: Iterable[str], takes: str) -> Iterator[tuple[str, str]]:
@@ -474,21 +472,21 @@ def token_in(file: Path | None) -> str:
 
 
 def checked_draws(draws: int | None) -> int | None:
-    """A number of draws as it was given; an error below 1."""
+    """The number of draws; ValueError below 1."""
     if draws is not None and draws < 1:
         raise ValueError(f"--draws takes a whole number above 0; got {draws}.")
     return draws
 
 
 def checked_refits(refits: int | None) -> int:
-    """A number of refits, 0 where none was given; an error below 2."""
+    """The number of refits, 0 for None; ValueError for 1 and below."""
     if refits is not None and refits < 2:
         raise ValueError(f"--stability takes a whole number of refits, at least 2; got {refits}.")
     return refits or 0
 
 
 def checked_jobs(jobs: int) -> int:
-    """A number of processes as it was given; an error for none, and for fewer than all cores."""
+    """The number of processes; ValueError for 0 and below -1 (all cores)."""
     if jobs < 1 and jobs != ALL_CORES:
         raise ValueError(f"--jobs takes a whole number above 0, or -1 for all cores; got {jobs}.")
     return jobs
@@ -500,7 +498,7 @@ def command_line() -> str:
 
 
 def need(packages: Iterable[str] = REPORT_PACKAGES, by: str = "report") -> None:
-    """Refuse with the line that installs them where packages are absent."""
+    """Raise an error with the line that installs the packages, where one is absent."""
     from importlib.util import find_spec
 
     absent = [name for name in packages if find_spec(name) is None]
@@ -514,10 +512,10 @@ def model_for(
     folder: Path,
     table: Path,
     target: str | None = None,
-    others: Iterable[str | None] = (),
+    other_columns: Iterable[str | None] = (),
     missingness: Missingness = AS_TRAINED,
 ) -> tuple[ReportOptions, Any]:
-    """Options and model of a folder, for a table; what is absent is refused before imports."""
+    """Options and model of a folder; absent files and columns are refused before slow imports."""
     from bayesrbf.app.report.options import MODEL, read_options
 
     if folder.is_file():
@@ -528,7 +526,7 @@ def model_for(
     from bayesrbf.reading.read import names_in_file, no_column
 
     header = names_in_file(table)
-    absent = [name for name in (target, *others) if name is not None and name not in header]
+    absent = [name for name in (target, *other_columns) if name is not None and name not in header]
     if absent:
         raise TableError(*(no_column(name, header, table.name) for name in absent))
     from bayesrbf import load
@@ -541,14 +539,14 @@ def model_for(
     return read_options(folder), model
 
 
-def refuse_to_replace(file: Path, what: str) -> None:
+def refuse_to_replace(file: Path, held: str) -> None:
     """Refuse a folder with a file that a run would lose or make untrue."""
     if file.exists():
-        raise FileExistsError(f"{file.parent} holds {what}; name another folder, or delete {file}.")
+        raise FileExistsError(f"{file.parent} holds {held}; name another folder, or delete {file}.")
 
 
 def point_to(folder: Path, files: Iterable[str]) -> None:
-    """Print where the files are."""
+    """Print the paths of the files."""
     from bayesrbf.app.report.options import PAGE
 
     print(f"Open {folder / PAGE}")
@@ -566,8 +564,8 @@ def spoken(*but: str) -> Iterator[None]:
         for pattern in but:
             warnings.filterwarnings("ignore", pattern)
         yield
-    for sentence in dict.fromkeys(one_line(Exception(warning.message)) for warning in caught):
-        print(f"bayesrbf: {sentence}", file=sys.stderr)
+    for message in dict.fromkeys(one_line(Exception(warning.message)) for warning in caught):
+        print(f"bayesrbf: {message}", file=sys.stderr)
 
 
 def one_line(error: Exception) -> str:

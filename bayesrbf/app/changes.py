@@ -26,9 +26,9 @@ FAR: Final = 0.5
 APART: Final = 0.25
 """Distance from which two columns may have been exchanged."""
 UNDONE: Final = 1 / 3
-"""Part of the distance that may be left when a change is undone."""
+"""Fraction of the distance that may remain when a change is undone."""
 CHANCE: Final = 1.36
-"""Distance that chance exceeds in one of twenty tries, times the root of 1/n + 1/m."""
+"""95 % quantile of Kolmogorov's distribution; times the root of 1/n + 1/m, of the distance."""
 ERROR_RATE: Final = 0.01
 """Probability, shared among the columns, with which chance alone changes one."""
 FEWEST: Final = 5
@@ -110,14 +110,14 @@ def changed_columns(
     (('age',), 'centimetres in an inch')
     """
     level = ERROR_RATE / max(len(cells), 1)
-    moved = [name for name, pair in cells.items() if differ(*pair, level)]
+    differing = [name for name, pair in cells.items() if differ(*pair, level)]
     changes, taken = [], set[str]()
-    for first, second in combinations(moved, 2):
+    for first, second in combinations(differing, 2):
         before, now = zip(cells[first], cells[second], strict=True)
         if not taken & {first, second} and exchanged(before, now, level):
             taken |= {first, second}
             changes.append(ColumnChange((first, second), None))
-    for name in moved:
+    for name in differing:
         change = None if name in taken else change_of_unit(*cells[name], level)
         if change is not None:
             changes.append(ColumnChange((name,), change))
@@ -128,17 +128,17 @@ def distance(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"]) -> floa
     """Largest distance between two distribution functions."""
     # Fifty times as fast as ks_2samp, which has a p-value, too: every prediction asks for this.
     cells = np.concatenate([old, new])
-    shares = (np.searchsorted(np.sort(one), cells, side="right") / one.size for one in (old, new))
+    shares = (np.searchsorted(np.sort(x), cells, side="right") / x.size for x in (old, new))
     return float(np.abs(np.subtract(*shares)).max())
 
 
 def by_chance(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"]) -> float:
-    """Distance that one of twenty pairs of such samples exceeds by chance."""
+    """95 % quantile of the distance of two samples of these sizes from one distribution."""
     return CHANCE * float(np.sqrt(1 / old.size + 1 / new.size))
 
 
 def differ(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"], level: float) -> bool:
-    """Whether two samples are of different distributions; never where there are few cells."""
+    """Whether two samples differ in distribution (Kolmogorov-Smirnov); False for few cells."""
     if min(old.size, new.size) < FEWEST:
         return False
     return bool(ks_2samp(old, new, method="auto").pvalue < level)
@@ -147,7 +147,7 @@ def differ(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"], level: fl
 def change_of_unit(
     old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"], level: float
 ) -> Change | None:
-    """The change of scale or offset that explains why a column is not what it was; None for none.
+    """The change of scale or offset that maps the old cells to the new ones; None for none.
 
     A factor leaves zeros alone, so it is judged by the sizes of the other cells.
 
@@ -163,10 +163,8 @@ def change_of_unit(
     named = [change for change in candidates if change.name]
     if not named:
         return min(candidates, key=lambda change: (change.offset != 0, change.after), default=None)
-    best, least = (
-        min(named, key=lambda change: change.after),
-        min(change.after for change in candidates),
-    )
+    best = min(named, key=lambda change: change.after)
+    least = min(change.after for change in candidates)
     return (
         best if best.after <= least + AS_GOOD else min(candidates, key=lambda change: change.after)
     )
@@ -185,7 +183,7 @@ def _explanations(old: np.ndarray, new: np.ndarray) -> Iterator[Change]:
 
 
 def _measured(change: Change, old: np.ndarray, new: np.ndarray, level: float) -> Change | None:
-    """The change with its distances; None unless cells differ by much, and hardly when undone."""
+    """The change with its distances; None unless undoing it removes a large distance."""
     undone = (new - change.offset) / change.scale
     if change.offset == 0:
         old, new, undone = (np.abs(cells[cells != 0]) for cells in (old, new, undone))
@@ -202,19 +200,19 @@ def exchanged(
     new: tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m2"]],
     level: float,
 ) -> bool:
-    """Whether two columns were exchanged: each matches the other's old cells, and not its own.
+    """Whether two columns were exchanged: each matches the old cells of the other alone.
 
     >>> rng = np.random.default_rng(0)
     >>> age, weight = rng.normal(40, 10, 200), rng.normal(70, 10, 200)
     >>> exchanged((age, weight), (weight, age), 0.01), exchanged((age, weight), (age, weight), 0.01)
     (True, False)
     """
-    own = list(zip(old, new, strict=True))
+    same_column = list(zip(old, new, strict=True))
     cross = list(zip(old, reversed(new), strict=True))
-    if not all(differ(*pair, level) for pair in own):
+    if not all(differ(*pair, level) for pair in same_column):
         return False
-    near = [max(UNDONE * distance(*pair), by_chance(*pair)) for pair in own]
-    return all(distance(*pair) >= APART for pair in own) and all(
+    near = [max(UNDONE * distance(*pair), by_chance(*pair)) for pair in same_column]
+    return all(distance(*pair) >= APART for pair in same_column) and all(
         min(len(cells) for cells in pair) >= FEWEST and distance(*pair) <= bound
         for pair, bound in zip(cross, near, strict=True)
     )
@@ -223,7 +221,7 @@ def exchanged(
 def tail_of_unseen(
     counts: Int[np.ndarray, " level"], n_lost: int, of: int, of_before: int
 ) -> float:
-    """Probability of levels that only the new cells have, were old and new ones dealt at random.
+    """P-value of the unseen levels, if old and new cells were assigned at random.
 
     Either a level is too frequent to have been missed, or there are too many levels beside those
     that only the old cells have (``n_lost``). It is not shared among columns: only rare levels can

@@ -59,7 +59,7 @@ DRIFT_COMPONENTS: Final = 3
 
 
 def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
-    """A fitted estimator as it was given, or read from the file that ``save`` wrote."""
+    """The fitted estimator, or the one in the file that ``save`` wrote."""
     if isinstance(estimator, str | PathLike):
         from bayesrbf import load
 
@@ -69,7 +69,7 @@ def loaded[E: Estimator](estimator: E | str | PathLike[str]) -> E:
 
 
 def training_cells(estimator: Estimator) -> pd.DataFrame:
-    """The cells that an estimator was fitted to, which its file has, as a frame."""
+    """The cells of the training rows, from the estimator, as a frame."""
     columns, rows = estimator.columns_, estimator.rows_
     like = pd.DataFrame(columns=list(columns.names))
     like = like.astype(dict.fromkeys(columns.number_names, float))  # in numbers, not their texts
@@ -81,7 +81,7 @@ def training_cells(estimator: Estimator) -> pd.DataFrame:
 
 
 def named_cells(X: Any, columns: Columns) -> pd.DataFrame:
-    """The cells of any table as floats or levels, None where missing; with names of training.
+    """Cells of a table as floats or levels, None where missing, under the training names.
 
     Levels are called as in training, however the table writes them.
     """
@@ -104,15 +104,15 @@ def named_cells(X: Any, columns: Columns) -> pd.DataFrame:
 
 
 def as_classes(labels: pd.Series, classes: Sequence[object]) -> pd.Series:
-    """Labels as the names of the classes that they are; others stay as they are.
+    """Labels spelled as the names of their classes; labels of other classes are unchanged.
 
     A file in which labels are missing often has 1.0 for 1.
 
     >>> as_classes(pd.Series(["1.0", "0", None, "x"]), [0, 1]).tolist()
     ['1', '0', None, 'x']
     """
-    own = KnownLevels(tuple(classes))
-    texts = [None if pd.isna(label) else own.name(label) for label in labels]
+    known = KnownLevels(tuple(classes))
+    texts = [None if pd.isna(label) else known.name(label) for label in labels]
     return pd.Series(texts, labels.index, dtype=object, name=labels.name)
 
 
@@ -139,7 +139,7 @@ class UsualCells:
 def judge_both(
     old: pd.DataFrame, new: pd.DataFrame, columns: Columns
 ) -> tuple[UsualCells, UsualCells]:
-    """Judge old rows by densities fitted without their fold, and new rows by that of all old ones.
+    """Judge old rows out of fold, and new rows by the density of all old rows.
 
     Levels that only one fold has are missing there.
     """
@@ -149,21 +149,21 @@ def judge_both(
         warnings.filterwarnings("ignore", "X has categories")  # that a fold alone has
         warnings.simplefilter("ignore", ColumnWarning)  # the fit of the estimator said so
         fold = np.random.default_rng(0).permutation(len(old)) % min(DRIFT_FOLDS, len(old))
-        parts = [
+        judged = [
             _judged(_density(old[fold != number], columns), old[fold == number])
             for number in np.unique(fold)
         ]
         order = np.argsort(np.argsort(fold, kind="stable"))
         held_out = UsualCells(
-            xr.concat([part.cells for part in parts], dim="obs").isel(obs=order),
-            np.concatenate([part.novelty for part in parts])[order],
+            xr.concat([fold_cells.cells for fold_cells in judged], dim="obs").isel(obs=order),
+            np.concatenate([fold_cells.novelty for fold_cells in judged])[order],
         )
         return held_out, _judged(_density(old, columns), new)
 
 
 def _density(table: pd.DataFrame, columns: Columns) -> MixtureDensity:
-    """A density of the cells, for which labels do not matter."""
-    empty = [columns.names[place] for place in columns.empty]
+    """Mixture density of the cells of a table, without labels."""
+    empty = [columns.names[position] for position in columns.empty]
     return MixtureDensity(
         DRIFT_COMPONENTS,
         column_maps="power",
@@ -177,7 +177,7 @@ def _density(table: pd.DataFrame, columns: Columns) -> MixtureDensity:
 
 
 def _judged(density: MixtureDensity, rows: pd.DataFrame) -> UsualCells:
-    """Cells and rows under a density."""
+    """Surprise of the cells and novelty of the rows under a density."""
     return UsualCells(density.surprise(rows), density.novelty(rows))
 
 
@@ -199,15 +199,16 @@ BROKEN: Final = ("grows", "exchanged", "unit")
 """Topics of columns whose cells no density can judge."""
 LISTED_REMARKS: Final = 8
 SHIFT_DRAWS: Final = 50
-"""Draws over which class frequencies are estimated."""
+"""Draws over which class frequencies are estimated: their variance is known to about 20 %."""
 LEAST_FREQUENCY: Final = 1e-12
+"""Floor of probabilities before logarithms, and of standard errors, so that none is 0."""
 
 Pair = tuple[np.ndarray, np.ndarray]
 """Cells of a column in training, and now."""
 
 
 def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -> list[Remark]:
-    """Everything that is to be said of new cells beside those of training."""
+    """All remarks on the drift of new cells from the training cells."""
     absent = [name for name in columns.names if name not in cells]
     extra = [name for name in cells if name not in columns.names]
     if len(absent) == len(columns.names):
@@ -217,11 +218,11 @@ def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -
     old = training_cells(estimator)
     new = cells.assign(**{name: _absent(name, columns, len(cells)) for name in absent})
     new = new[list(columns.names)]
-    here = [name for name in columns.names if name not in absent]
-    changed = column_remarks(estimator, new, here)
+    present = [name for name in columns.names if name not in absent]
+    changed = column_remarks(estimator, new, present)
     remarks = [*_columns(absent, extra), *changed]
     # A broken column would spoil the verdict on everything else: its cells are left out.
-    broken = sorted({name for one in changed if one.topic in BROKEN for name in one.columns})
+    broken = sorted({name for item in changed if item.topic in BROKEN for name in item.columns})
     rest = new.assign(**{name: _absent(name, columns, len(new)) for name in broken})
     levels = columns.levels_of.items()
     usual = rest.assign(**{n: rest[n].where(rest[n].isin(ls), None) for n, ls in levels})
@@ -236,22 +237,22 @@ def drift_remarks(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -
     return remarks
 
 
-def column_remarks(estimator: Estimator, new: pd.DataFrame, here: Sequence[str]) -> list[Remark]:
+def column_remarks(estimator: Estimator, new: pd.DataFrame, present: Sequence[str]) -> list[Remark]:
     """Remarks on columns of new cells one by one, which need no density.
 
     Where missing indicators are evidence, how often cells are missing comes first.
     """
     old, columns = training_cells(estimator), estimator.columns_
-    growing = [name for name in here if columns.kind_of[name].grows]
+    growing = [name for name in present if columns.kind_of[name].grows]
     return [
-        *_missing(estimator, new, here),
-        *_levels(old, new, columns, here),
+        *_missing(estimator, new, present),
+        *_levels(old, new, columns, present),
         *_grown(old, new, columns, growing),
-        *_units(old, new, columns, [name for name in here if name not in growing]),
+        *_units(old, new, columns, [name for name in present if name not in growing]),
     ]
 
 
-def changed(estimator: Estimator, table: pd.DataFrame, said: tuple[Topic, ...] = ()) -> list[str]:
+def changed(estimator: Estimator, table: pd.DataFrame, skip: tuple[Topic, ...] = ()) -> list[str]:
     """Sentences on columns that changed beyond chance, and what to do; none of an empty table.
 
     Topics that were ``said`` elsewhere are left out.
@@ -260,44 +261,44 @@ def changed(estimator: Estimator, table: pd.DataFrame, said: tuple[Topic, ...] =
         return []
     columns = estimator.columns_
     every = column_remarks(estimator, named_cells(table, columns), columns.names)
-    remarks = [remark for remark in every if remark.topic not in said]
+    remarks = [remark for remark in every if remark.topic not in skip]
     found = [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
     return [*found, advice(remarks)] if found else []
 
 
 def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:
-    """A column without a cell."""
+    """A column whose cells are all missing."""
     numbers = name in columns.number_names
     return np.full(n_rows, np.nan) if numbers else np.full(n_rows, None, dtype=object)
 
 
 def _columns(absent: Sequence[str], extra: Sequence[str]) -> Iterator[Remark]:
-    """Columns that lack, with the nearest name among those that the model does not know."""
+    """Absent columns, with the unknown column of the nearest name."""
     for name in absent:
-        sentence = f"{name!r} is absent; all of its cells count as missing{renamed(name, extra)}."
-        yield Remark("columns", sentence, columns=(name,))
+        message = f"{name!r} is absent; all of its cells count as missing{renamed(name, extra)}."
+        yield Remark("columns", message, columns=(name,))
     if extra:
         names = listing([repr(clipped(name, 24)) for name in extra], LISTED_REMARKS)
         yield Remark("columns", f"{names}: not a column of the model, and not looked at.", False)
 
 
 def renamed(name: str, extra: Iterable[str]) -> str:
-    """A column that may stand for an absent one, to be set behind it; empty where none may.
+    """Suffix that names a column which may be the absent one, renamed; empty for none.
 
     >>> renamed("ward", ["bed", "WARD"]), renamed("ward", ["bed"])
     ("; 'WARD' is here and was not in training", '')
     """
-    folded = {one.casefold(): one for one in extra}
+    folded = {other.casefold(): other for other in extra}
     near = difflib.get_close_matches(name.casefold(), folded, n=1)
     return f"; {folded[near[0]]!r} is here and was not in training" if near else ""
 
 
 def _levels(
-    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, present: Sequence[str]
 ) -> Iterator[Remark]:
     """Levels that training did not have."""
     for name, levels in columns.levels_of.items():
-        if name not in here:
+        if name not in present:
             continue
         cells, before = new[name].dropna(), old[name].dropna()
         counts = cells[~cells.isin(levels)].value_counts()
@@ -306,8 +307,8 @@ def _levels(
         lost = len(set(before) - set(cells))
         chance = tail_of_unseen(counts.to_numpy(), lost, len(cells), len(before))
         is_finding = chance < DRIFT_BY_CHANCE
-        told = [f"{clipped(a, 24)!r} ({n}{meant(a, levels)})" for a, n in counts.items()]
-        names = listing(told)
+        unknown_levels = [f"{clipped(a, 24)!r} ({n}{meant(a, levels)})" for a, n in counts.items()]
+        names = listing(unknown_levels)
         many = plural(int(counts.sum()), "cell")
         tail = "" if is_finding else "; so few may be chance"
         yield Remark(
@@ -319,67 +320,67 @@ def _levels(
         )
 
 
-def _missing(estimator: Estimator, new: pd.DataFrame, here: Sequence[str]) -> Iterator[Remark]:
+def _missing(estimator: Estimator, new: pd.DataFrame, present: Sequence[str]) -> Iterator[Remark]:
     """Columns with more missing cells than in training; with fewer, too, where that is evidence."""
     columns, evidence = estimator.columns_, estimator.fitted_.uses_indicators
-    positions = [columns.names.index(name) for name in here]
+    positions = [columns.names.index(name) for name in present]
     before = ~observed_cells(estimator.rows_, columns)[:, positions]
-    now = new[list(here)].isna().to_numpy()
-    for change in missingness_changes(here, before, now, DRIFT_BY_CHANCE, together=evidence):
+    now = new[list(present)].isna().to_numpy()
+    for change in missingness_changes(present, before, now, DRIFT_BY_CHANCE, together=evidence):
         if not (evidence or (change.alone and change.is_more)):
             continue
-        told = "; the model takes it for a sign of the label" * evidence
-        sentence = (
+        as_evidence = "; the model takes it for a sign of the label" * evidence
+        message = (
             f"{change.what} in {percent(change.now)} of the rows "
-            f"({percent(change.before)} in training{told})."
+            f"({percent(change.before)} in training{as_evidence})."
         )
         topic: Topic = "reasons" if evidence else "missing"
-        yield Remark(topic, sentence, columns=change.columns)
+        yield Remark(topic, message, columns=change.columns)
 
 
 def _units(
-    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, here: Sequence[str]
+    old: pd.DataFrame, new: pd.DataFrame, columns: Columns, present: Sequence[str]
 ) -> Iterator[Remark]:
-    """Columns that were exchanged, or are off by a factor or a shift."""
+    """Columns that were exchanged, or whose unit changed by a factor or an offset."""
     cells: dict[str, Pair] = {
         name: (observed_reals(old[name]), observed_reals(new[name]))
         for name in (columns.names[position] for position in columns.number_features)
-        if name in here
+        if name in present
     }
     for column_change in changed_columns(cells):
         names = column_change.columns
         pairs = [cells[name] for name in names]
         if column_change.change is not None:
-            sentence = _of_change(names[0], column_change.change, pairs[0])
-            yield Remark("unit", sentence, columns=names)
+            message = _of_change(names[0], column_change.change, pairs[0])
+            yield Remark("unit", message, columns=names)
             continue
         first, second = (clipped(name, 30) for name in names)
         middles = " and ".join(map(_middles, pairs))
-        sentence = (
+        message = (
             f"{first} looks like what {second} was in training, and the other way round: "
             f"middle cells {middles}."
         )
-        yield Remark("exchanged", sentence, columns=names)
+        yield Remark("exchanged", message, columns=names)
 
 
 def _grown(
     old: pd.DataFrame, new: pd.DataFrame, columns: Columns, growing: Sequence[str]
 ) -> Iterator[Remark]:
-    """Columns such as dates, which training did not reach: time passes, which is no finding."""
+    """Columns such as dates beyond their training range; time passes, so this is no finding."""
     for name in growing:
         before, now = observed_reals(old[name]), observed_reals(new[name])
         if before.size and now.size and (now.max() > before.max() or now.min() < before.min()):
             write = columns.kind_of[name].written
-            here, there = (f"{write(of.min())} to {write(of.max())}" for of in (now, before))
-            sentence = (
-                f"{clipped(name, 30)} is from {here}, in training from {there}: the model has not "
-                "seen such cells."
+            range_now, there = (f"{write(of.min())} to {write(of.max())}" for of in (now, before))
+            message = (
+                f"{clipped(name, 30)} is from {range_now}, in training from {there}: the model has "
+                "not seen such cells."
             )
-            yield Remark("grows", sentence, False, (name,))
+            yield Remark("grows", message, False, (name,))
 
 
 def _middles(pair: Pair) -> str:
-    """Medians in training and now."""
+    """Medians of the training cells and of the new cells."""
     return f"{number(float(np.median(pair[1])))} (training {number(float(np.median(pair[0])))})"
 
 
@@ -387,16 +388,16 @@ def _of_change(name: str, change: Change, pair: Pair) -> str:
     """A change of unit in words."""
     unit = f" ({change.name})" if change.name else ""
     if change.scale == 1:
-        what = f"is {number(abs(change.offset))} {'higher' if change.offset > 0 else 'lower'}"
-        what = f"{what} than it was{unit}"
+        difference = f"is {number(abs(change.offset))} {'higher' if change.offset > 0 else 'lower'}"
+        difference = f"{difference} than it was{unit}"
     elif change.offset:
-        what = f"is in other units: {change.name}"
+        difference = f"is in other units: {change.name}"
     else:
         larger = change.scale > 1
         factor = number(change.scale if larger else 1 / change.scale)
-        what = f"is about {factor} times too {'large' if larger else 'small'}{unit}"
+        difference = f"is about {factor} times too {'large' if larger else 'small'}{unit}"
     return (
-        f"{clipped(name, 30)} {what}: middle cell {_middles(pair)}. Undone, the distance "
+        f"{clipped(name, 30)} {difference}: middle cell {_middles(pair)}. Undone, the distance "
         f"of the distributions is {number(change.after)}; it is {number(change.before)}."
     )
 
@@ -404,7 +405,7 @@ def _of_change(name: str, change: Change, pair: Pair) -> str:
 def _cells(
     new: pd.DataFrame, held_out: UsualCells, judged: UsualCells, without: str
 ) -> Iterator[Remark]:
-    """Cells that stand out, beside how training cells did that were held out."""
+    """Cells whose surprise stands out against the surprises of held-out training cells."""
     surprise, reference = judged.surprise, held_out.surprise
     observed = ~np.isnan(surprise)
     if not observed.any() or np.isnan(reference).all():
@@ -416,20 +417,20 @@ def _cells(
     if not odd.any():
         return
     expected = judged.cells["expected"].to_numpy()
-    places = np.argwhere(odd)
-    places = places[np.argsort(-surprise[tuple(places.T)], kind="stable")]
+    positions = np.argwhere(odd)
+    positions = positions[np.argsort(-surprise[tuple(positions.T)], kind="stable")]
     names = listing(
         [
             f"row {row_name(new.index, row)} {clipped(new.columns[column], 24)} "
             f"{cell_text(new.iat[row, column])} (expected {cell_text(expected[row, column])})"
-            for row, column in places.tolist()
+            for row, column in positions.tolist()
         ],
         LISTED_REMARKS,
     )
-    verb = "stands" if len(places) == 1 else "stand"
+    verb = "stands" if len(positions) == 1 else "stand"
     yield Remark(
         "cells",
-        f"{plural(len(places), 'cell')} of {count(int(observed.sum()))} {verb} out at a false "
+        f"{plural(len(positions), 'cell')} of {count(int(observed.sum()))} {verb} out at a false "
         f"discovery rate of {percent(ODD_CELLS_BY_CHANCE)}{without}: {names}.",
     )
 
@@ -437,23 +438,23 @@ def _cells(
 def _rows(
     index: pd.Index, held_out: UsualCells, judged: UsualCells, without: str
 ) -> Iterator[Remark]:
-    """Rows unlike the training table, beside how many of its own are, each held out."""
+    """Excess of novel rows over the share of novel rows among held-out training rows."""
     bound = float(np.quantile(held_out.novelty, UNUSUAL_ROW))
     novel, before = judged.novelty >= bound, held_out.novelty >= bound
-    counts = int(novel.sum()), len(novel), int(before.sum()), len(before)
-    if tail_of_count(*counts) < SHIFT_BY_CHANCE:
+    n_novel, n_before = int(novel.sum()), int(before.sum())
+    if tail_of_count(n_novel, len(novel), n_before, len(before)) < SHIFT_BY_CHANCE:
         most = np.flatnonzero(novel)[np.argsort(-judged.novelty[novel], kind="stable")]
         names = listing([row_name(index, row) for row in most.tolist()], LISTED_REMARKS)
         yield Remark(
             "rows",
-            f"{percent(counts[0] / counts[1])} of the rows ({counts[0]} of {counts[1]}) are as "
-            f"unlike the training table as {percent(counts[2] / counts[3])} of its own are, held "
+            f"{percent(n_novel / len(novel))} of the rows ({n_novel} of {len(novel)}) are as "
+            f"unlike the training table as {percent(n_before / len(before))} of its own are, held "
             f"out{without}: rows {names}.",
         )
 
 
 def _patterns(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -> Iterator[Remark]:
-    """Rows whose missing cells are unlike those of training, beside how many of its own are."""
+    """Excess of rows with an unfamiliar missingness pattern over their share in training."""
     fit = estimator.fitted_
     if not fit.uses_indicators:
         return
@@ -462,14 +463,14 @@ def _patterns(estimator: Estimator, columns: Columns, cells: pd.DataFrame) -> It
         new = table.encode(cells, columns)
     strange, before = (fit.familiarity(rows) < FAMILIAR for rows in (new, fit.rows))
     if strange.any():
-        counts = int(strange.sum()), len(strange), int(before.sum()), len(before)
+        n_strange, n_before = int(strange.sum()), int(before.sum())
         index = [row_name(cells.index, row) for row in np.flatnonzero(strange).tolist()]
         yield Remark(
             "patterns",
-            f"{percent(counts[0] / counts[1])} of the rows have missing cells in a pattern unlike "
-            f"those of training ({percent(counts[2] / counts[3])} there): rows "
+            f"{percent(n_strange / len(strange))} of the rows have missing cells in a pattern "
+            f"unlike those of training ({percent(n_before / len(before))} there): rows "
             f"{listing(index, LISTED_REMARKS)}. They are answered mostly as if it told nothing.",
-            tail_of_count(*counts) < DRIFT_BY_CHANCE,
+            tail_of_count(n_strange, len(strange), n_before, len(before)) < DRIFT_BY_CHANCE,
         )
 
 
@@ -480,7 +481,7 @@ def _class_frequencies(
     left_out: Sequence[str],
     without: str,
 ) -> Iterator[Remark]:
-    """Class frequencies of the new rows beside those of training."""
+    """Estimated class frequencies of the new rows, compared with the training frequencies."""
     if left_out and classifier.model_.density is None:
         why = "this model compares rows and does not sum out the columns that are left out"
         yield Remark("classes", f"Class frequencies were not judged: {why}.", is_finding=False)
@@ -505,16 +506,16 @@ def _class_frequencies(
             classifier.classes_, now, lower, upper, before, strict=True
         )
     ]
-    sentence = "No change of the class frequencies is seen beyond chance"
+    message = "No change of the class frequencies is seen beyond chance"
     if not is_finding and bool((upper - lower > OPEN_WIDTH).all()):
-        untold = "Class frequencies cannot be told from these rows without their labels"
-        yield Remark("classes", f"{untold}{without}.", is_finding)
+        unknown = "Class frequencies cannot be told from these rows without their labels"
+        yield Remark("classes", f"{unknown}{without}.", is_finding)
         return
     if is_finding:
-        sentence = "The estimated class frequencies differ from training"
+        message = "The estimated class frequencies differ from training"
     yield Remark(
         "classes",
-        f"{sentence}{without}; estimates with intervals of {percent(1 - SHIFT_BY_CHANCE)}, which "
+        f"{message}{without}; estimates with intervals of {percent(1 - SHIFT_BY_CHANCE)}, which "
         f"count the chance in training: {listing(figures, LISTED_REMARKS)}.",
         is_finding,
     )
@@ -526,8 +527,8 @@ def _over_draws(classifier: Classifier, new: object, trained: np.ndarray) -> np.
         return np.zeros(trained.size)
     drawn = classifier.predict_posterior(new)["predictions"]["probability"].to_numpy()
     drawn = drawn.reshape(-1, *drawn.shape[-2:])
-    some = drawn[:: max(1, len(drawn) // SHIFT_DRAWS)]
-    estimates = [adapt_prior(np.log(np.maximum(p, LEAST_FREQUENCY)), trained).prior for p in some]
+    draws = drawn[:: max(1, len(drawn) // SHIFT_DRAWS)]
+    estimates = [adapt_prior(np.log(np.maximum(p, LEAST_FREQUENCY)), trained).prior for p in draws]
     variance: np.ndarray = np.var(estimates, axis=0)
     return variance
 

@@ -116,8 +116,8 @@ def validate(
     json : bool
         Print one JSON object, and nothing else, on stdout.
     """
-    others = (*names_in(by), score, group)
-    options, model = model_for(folder, table, target, others, missingness)
+    other_columns = (*names_in(by), score, group)
+    options, model = model_for(folder, table, target, other_columns, missingness)
     import bayesrbf
     from bayesrbf.app.predict import read_labelled
     from bayesrbf.app.report.options import VALIDATION
@@ -128,21 +128,21 @@ def validate(
     there, known = names_in_file(table), options.table
     event = len(model.classes_) == 2
     usual = [name for name in known.by if name in there]
-    asked = TableOptions(
+    extra = TableOptions(
         by=tuple(names_in(by)) or tuple(usual if event else ()),
         centre=known.centre if known.centre in there and event and not by else None,
         score=score or (known.score if known.score in there else None),
         group=group or (known.group if known.group in there else None),
     )
     with spoken():
-        X, y, read = read_labelled(model, table, target, options, asked)
+        X, y, read = read_labelled(model, table, target, options, extra)
         before = held_out_rows(folder, [str(label) for label in model.classes_])
         centres = {} if read.centres is None else {read.centres.name: read.centres}
         columns = {**centres, **read.by}
         lost = {"group": known.group, "score": known.score, "centre": known.centre}
         notes = [
             f"The new table has no column {name!r}, which the report had for --{option}."
-            for option, name in [*lost.items(), *(("by", one) for one in known.by)]
+            for option, name in [*lost.items(), *(("by", column) for column in known.by)]
             if name is not None and name not in there
         ]
         focus = focus_in(deciding, replace(options.focus, level=SURE))
@@ -353,7 +353,8 @@ def predict(
     from bayesrbf.reading.read import names_in_file
 
     file = file_in(out, folder, f"{table.stem}-predictions.csv", as_json=json)
-    totals, frames = BlockPredictions(model, options.focus), []
+    totals = BlockPredictions(model, options.focus)
+    frames = []
     with spoken(POINT_WARNING):
         warn_of_extra(model, names_in_file(table), table.name, options)
         predictions = totals.over(complete_blocks(model, table, options.table))
@@ -370,7 +371,7 @@ def predict(
         novel, fewer, changed = totals.novelty(), totals.fewer_cells(), totals.changed()
         unfamiliar = totals.unfamiliar()
     counts, decided = totals.predicted, totals.decided.most_common()
-    updates = [one.sentence for one in model.updates_]
+    updates = [update.sentence for update in model.updates_]
     record = {
         "table": table.name,
         "rows": totals.rows,
@@ -388,7 +389,7 @@ def predict(
     lines += [f"  {count:>7} most probably {label}" for label, count in list(counts.items())[:8]]
     lines += [f"  {count:>7} decided {label}" for label, count in decided[:8]]
     lines += [
-        f"  {sentence}" for sentence in (*changed, novel, fewer, unfamiliar, *updates) if sentence
+        f"  {message}" for message in (*changed, novel, fewer, unfamiliar, *updates) if message
     ]
     if not totals.has_intervals:
         lines.append(f"  {NO_DRAWS}")
@@ -619,8 +620,8 @@ def fit(
     from bayesrbf.base.files import write_whole, writing_together
     from bayesrbf.reading.read import read_file
 
-    what = "the report of another fit, which would no longer be that of its model"
-    refuse_to_replace(out / PAGE, what)
+    content = "the report of another fit, which would no longer be that of its model"
+    refuse_to_replace(out / PAGE, content)
     focus = focus_in(deciding, Focus(purpose=purpose))
     with writing_together(out, (MODEL, OPTIONS)) as scratch:
         read = read_file(table, target, typed(reading, table), problems_of_target(target, focus))
@@ -654,9 +655,9 @@ def fit(
             drawn.refined.save(scratch / MODEL)
             options = ReportOptions(target, focus, job.reading)
             write_whole(scratch / OPTIONS, options_content(options))
-    record = {"table": table.name, "model": fitted.sentence, "inference": drawn.sentence}
+    record = {"table": table.name, "model": fitted.message, "inference": drawn.message}
     lines = [
-        *filter(None, (fitted.sentence, drawn.sentence)),
+        *filter(None, (fitted.message, drawn.message)),
         f"Wrote {out / MODEL}, which was not checked on rows held out.",
     ]
     answer({**record, "files": (MODEL, OPTIONS)}, lines, as_json=json)
@@ -805,12 +806,12 @@ def serve(
         ModelFolder(name, path, costs, refer, not no_training_rows, missingness)
         for name, path in named.items()
     )
-    for one in folders:
-        (one.folder / MODEL).stat()
+    for model_folder in folders:
+        (model_folder.folder / MODEL).stat()
     from bayesrbf.app.serve.served import ServedModel
 
-    for one in folders:
-        ServedModel.of(one)  # what cannot be served is said before anything listens
+    for model_folder in folders:
+        ServedModel.of(model_folder)  # what cannot be served is said before anything listens
     access, limits = Access(host, allow_host, token), Limits(max_rows, max_bytes, timeout)
     from bayesrbf.app.serve.server import application, listen
 
@@ -830,8 +831,8 @@ def serve(
 
 
 ERROR: Final = 2
-INTERRUPTED: Final = 130
-PIPE_CLOSED: Final = 141
+INTERRUPTED: Final = 130  # 128 + SIGINT, as shells report it.
+PIPE_CLOSED: Final = 141  # 128 + SIGPIPE.
 
 CODES: Final = """Exit codes
   0    done
@@ -865,7 +866,7 @@ app.command(
 
 
 def _where_read(error: CycloptsError) -> str:
-    """The commands that read an option which this one does not have; empty if none does."""
+    """Names of the commands that take an option which this command lacks; empty for none."""
     if not isinstance(error, UnknownOptionError):
         return ""
     from bayesrbf.app.words import listing
@@ -875,7 +876,7 @@ def _where_read(error: CycloptsError) -> str:
     readers = [
         name
         for name in named
-        if any(option in one.names for one in app[name].assemble_argument_collection())
+        if any(option in argument.names for argument in app[name].assemble_argument_collection())
     ]
     return f" {option} is read by {listing(sorted(readers), len(readers))}." if readers else ""
 
@@ -927,7 +928,7 @@ def _in_lines(error: Exception) -> str:
     return "\n".join([f"{len(lines)} problems:", *lines])
 
 
-def _fail(sentence: str, code: int) -> NoReturn:
+def _fail(message: str, code: int) -> NoReturn:
     """Print a sentence on stderr and exit."""
-    print(f"bayesrbf: {sentence}", file=sys.stderr)
+    print(f"bayesrbf: {message}", file=sys.stderr)
     raise SystemExit(code)

@@ -233,16 +233,16 @@ def reasons_of(why: Why, decision: str) -> Reasons:
     Not measured: 'debt'; this speaks against “granted”.
     """
     named = clipped(decision, 30)
-    said: dict[str, list[str]] = {"against": [], "for": []}
+    sentences: dict[str, list[str]] = {"against": [], "for": []}
     for effect in why.effects:  # the largest first
         verb = "for" if effect.adds > 0 else "against"
         if abs(effect.adds) >= max(LEAST_SAID, SURE_SIGN * effect.standard_error):
-            said[verb].append(f"{_subject(effect)} speaks {verb} “{named}”.")
-    return Reasons(decision, said["against"][:MOST_REASONS], said["for"][:MOST_REASONS])
+            sentences[verb].append(f"{_subject(effect)} speaks {verb} “{named}”.")
+    return Reasons(decision, sentences["against"][:MOST_REASONS], sentences["for"][:MOST_REASONS])
 
 
 def _subject(effect: CellEffect | PatternEffect) -> str:
-    """What speaks for a decision, or against it, as the subject of a sentence."""
+    """The column and its cell, or the pattern, as the subject of a sentence."""
     if isinstance(effect, PatternEffect):
         return f"{effect.message[0].upper()}{effect.message[1:]}; this"
     text = cell_text(effect.cell)
@@ -251,12 +251,12 @@ def _subject(effect: CellEffect | PatternEffect) -> str:
 
 
 def odd_cells(
-    model: Classifier, rows: pd.DataFrame, place: int
+    model: Classifier, rows: pd.DataFrame, index: int
 ) -> tuple[list[UnexpectedCell] | None, float]:
     """Cells that stand out and the rate of false ones; None without a density of rows."""
     if model.model_.density is None:
         return None, np.nan
-    cells = model.surprise(rows).isel(obs=place)
+    cells = model.surprise(rows).isel(obs=index)
     odd = []
     for j in np.flatnonzero(cells["stands_out"].to_numpy()):
         kind, expected = model.columns_.kinds[j], cells["expected"].to_numpy()[j]
@@ -265,7 +265,7 @@ def odd_cells(
         odd.append(
             UnexpectedCell(
                 str(rows.columns[j]),
-                _cell(rows.iat[place, j], kind),
+                _cell(rows.iat[index, j], kind),
                 _cell(expected, kind),
                 lower,
                 upper,
@@ -286,10 +286,10 @@ def _cell(value: object, kind: Kind) -> float | str:
 def lines_of_row(row: ExplainedRow) -> list[str]:
     """The row as text for a terminal."""
     named = f" {clipped(row.name, 30)}:" if row.name else ""
-    parts = _answer(row), _explained(row.why, row.missing), _reasoned(row.reasons), _oddities(row)
+    blocks = _answer(row), _explained(row.why, row.missing), _reasoned(row.reasons), _oddities(row)
     return [
         f"Row{named} {row.row} of {row.rows}",
-        *(line for part in parts for line in ("", *part)),
+        *(line for block in blocks for line in ("", *block)),
     ]
 
 
@@ -312,10 +312,10 @@ def _explained(why: Why, missing: Sequence[str]) -> list[str]:
         return [f"No cell is observed: the answer is that of a row without cells ({label})."]
     sampled = any(effect.standard_error > 0 for effect in why.effects)
     table = [["column", "cell", "adds", *(["± s.e."] if sampled else []), "lost without"]]
-    for part in why.cells:
-        cells = [clipped(part.column, 30), cell_text(part.cell), signed(part.adds)]
-        cells += [f"{part.standard_error:.2f}"] if sampled else []
-        table.append([*cells, signed(part.lost_without)])
+    for effect in why.cells:
+        cells = [clipped(effect.column, 30), cell_text(effect.cell), signed(effect.adds)]
+        cells += [f"{effect.standard_error:.2f}"] if sampled else []
+        table.append([*cells, signed(effect.lost_without)])
     first, last = signed(why.base), signed(why.log_odds)
     holes = [clipped(name, 30) for name in missing]
     return [
@@ -340,14 +340,14 @@ def _reasoned(reasons: Reasons) -> list[str]:
     """Sentences on what speaks most against the decision and for it."""
     return [
         f"What speaks most against “{clipped(reasons.decision, 30)}”, and what for it",
-        *(f"  {sentence}" for sentence in reasons.against or ["No cell speaks against it."]),
-        *(f"  {sentence}" for sentence in reasons.in_favour or ["No cell speaks for it."]),
+        *(f"  {reason}" for reason in reasons.against or ["No cell speaks against it."]),
+        *(f"  {reason}" for reason in reasons.in_favour or ["No cell speaks for it."]),
         "  By what a cell adds to the log odds in this model; no cause is told.",
     ]
 
 
 def _oddities(row: ExplainedRow) -> list[str]:
-    """Cells that stand out and how new the row is, where there is a density of rows."""
+    """Lines on cells that stand out and on the novelty of the row; none without a density."""
     if row.stands_out is None:
         return [NO_DENSITY]
     rate = percent(row.false_discoveries)
@@ -365,7 +365,7 @@ def _oddities(row: ExplainedRow) -> list[str]:
 
 
 def of_novelty(novelty: float) -> str:
-    r"""How far a row is from those of training, as a sentence.
+    r"""A sentence on the novelty of a row.
 
     >>> print(of_novelty(0.5).replace("\N{NO-BREAK SPACE}", " "))
     Novelty 0.50: of rows that the model makes up with the same cells missing, 50 % are more

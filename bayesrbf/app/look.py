@@ -59,7 +59,7 @@ AssociatedColumn = Float[np.ndarray, " obs"] | Int[np.ndarray, " obs"]
 
 @dataclass(frozen=True)
 class Association:
-    """Two columns that hang together."""
+    """Two associated columns."""
 
     first: int  # Position of a column, as is the second.
     second: int
@@ -76,7 +76,7 @@ def associations(
     level: float = 0.01,
     least: float = 0.0,
 ) -> tuple[Association, ...]:
-    """The pairs beyond chance and not below a strength, the strongest first.
+    """Significant associations of at least a strength, the strongest first.
 
     A pair counts if its probability times the number of pairs looked at is below ``level``
     (Bonferroni): at most this share of the tables without any association yields a pair.
@@ -97,7 +97,7 @@ def associations(
 
 
 def _associated(columns: Sequence[AssociatedColumn], i: int, j: int) -> Iterator[Association]:
-    """A pair of columns, where enough rows have both cells and neither is constant."""
+    """Association of two columns; none where few rows have both cells or a column is constant."""
     a, b = columns[i], columns[j]
     both = _observed(a) & _observed(b)
     n = int(both.sum())
@@ -120,14 +120,15 @@ def _associated(columns: Sequence[AssociatedColumn], i: int, j: int) -> Iterator
 
 
 def _observed(column: AssociatedColumn) -> np.ndarray:
-    """Whether a cell is there."""
+    """Mask of the observed cells."""
     return np.isfinite(column) if column.dtype.kind == "f" else column >= 0
 
 
 def _rank_correlation(
     a: Float[np.ndarray, " obs"], b: Float[np.ndarray, " obs"]
 ) -> tuple[float, float]:
-    """Spearman's correlation, and the probability of one at least as far from 0 by chance."""
+    """Spearman's rank correlation and its two-sided p-value."""
+    # Rounding may take a correlation beyond 1.
     rho = float(np.clip(np.corrcoef(rankdata(a), rankdata(b))[0, 1], -1.0, 1.0))
     freedom = a.size - 2
     # At |rho| = 1 the statistic is infinite; the floor makes it a large number, whose tail is 0.
@@ -138,7 +139,7 @@ def _rank_correlation(
 def _correlation_ratio(
     values: Float[np.ndarray, " obs"], codes: Int[np.ndarray, " obs"]
 ) -> tuple[float, float]:
-    """Root of the share of the ranks' variance between levels, less what chance puts there."""
+    """Bias-corrected correlation ratio of the ranks by level, and the Kruskal-Wallis p-value."""
     ranks, n = rankdata(values), values.size
     sizes = np.bincount(codes)
     means = np.bincount(codes, ranks)[sizes > 0] / sizes[sizes > 0]
@@ -153,13 +154,14 @@ def _correlation_ratio(
 
 
 def _cramer(counts: Int[np.ndarray, "level other"]) -> tuple[float, float]:
-    """Cramér's V less its bias (Bergsma 2013), and the probability of so much by chance."""
+    """Bias-corrected Cramér's V (Bergsma 2013) and its p-value."""
     if min(counts.shape) < 2:
         return 0.0, 1.0
     n, (rows, columns) = counts.sum(), counts.shape
     expected = np.outer(counts.sum(1), counts.sum(0)) / n
     squared = float(np.sum((counts - expected) ** 2 / expected))
     freedom = (rows - 1) * (columns - 1)
+    # The bias is the mean under independence, so the difference may be below 0.
     phi = max(0.0, squared / n - freedom / (n - 1))
     width = min(rows - (rows - 1) ** 2 / (n - 1), columns - (columns - 1) ** 2 / (n - 1)) - 1
     strength = float(np.sqrt(min(1.0, phi / max(width, 1e-300))))
@@ -170,21 +172,21 @@ def _cramer(counts: Int[np.ndarray, "level other"]) -> tuple[float, float]:
 
 
 def _pooled(codes: Int[np.ndarray, " obs"], fewest: float) -> Int[np.ndarray, " obs"]:
-    """Level codes whose levels of fewer rows are one; with the next rarest where that is rare."""
+    """Codes with rare levels pooled, together with the next rarest until the pool has enough."""
     sizes = np.bincount(codes)
     order = np.argsort(sizes, kind="stable")
     order = order[sizes[order] > 0]
     below = int(np.searchsorted(np.cumsum(sizes[order]) >= fewest, True)) + 1
     pooled = order[: max(below, int((sizes[order] < fewest).sum()))]
-    place = np.arange(sizes.size)
-    place[pooled] = pooled[0]
-    return np.asarray(place[codes])
+    pooled_codes = np.arange(sizes.size)
+    pooled_codes[pooled] = pooled[0]
+    return np.asarray(pooled_codes[codes])
 
 
 def _counts(
     a: Int[np.ndarray, " obs"], b: Int[np.ndarray, " obs"]
 ) -> Int[np.ndarray, "level other"]:
-    """Rows by pair of levels; rare levels pooled until every pair expects rows enough."""
+    """Contingency table; rare levels are pooled until all expected counts are large enough."""
     a, b = (np.unique(codes, return_inverse=True)[1] for codes in (a, b))
     counts = np.bincount(a * (b.max() + 1) + b, minlength=(a.max() + 1) * (b.max() + 1))
     table = counts.reshape(a.max() + 1, b.max() + 1)
@@ -209,7 +211,7 @@ PAIRED: Final = 60
 STRONG: Final = 0.3
 """Strength from which an association is told; one with the target is told from less."""
 WITH_TARGET: Final = 0.1
-MOST_TOLD: Final = 40
+MOST_LINES: Final = 40
 MOST_PATTERNS: Final = 8
 COLOURED_CLASSES: Final = 8
 """Classes that distributions are coloured by; codes of so many values are classes."""
@@ -218,7 +220,7 @@ PAIR_BY_CHANCE: Final = 0.01
 
 @dataclass(frozen=True)
 class Pair:
-    """Two columns that hang together."""
+    """Two associated columns."""
 
     first: str
     second: str
@@ -278,9 +280,10 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
         if target in table.options.ignore:
             why = next((f" {note}" for note in table.notes if repr(target) in note), "")
             raise TableError(f"{title}: column {target!r} was left out.{why}")
-        some = listing([repr(str(name)) for name in table.frame.columns])
-        raise TableError(f"{title} has no column {target!r} to look at; it has {some}.")
-    frame, remarks = table.frame, []
+        column_names = listing([repr(str(name)) for name in table.frame.columns])
+        raise TableError(f"{title} has no column {target!r} to look at; it has {column_names}.")
+    frame = table.frame
+    remarks = []
     if len(frame) > LOOKED_AT_ROWS:
         rng = np.random.default_rng(seed)
         frame = frame.iloc[np.sort(rng.choice(len(frame), LOOKED_AT_ROWS, replace=False))]
@@ -302,8 +305,8 @@ def look(table: ReadTable, title: str, target: str | None = None, seed: int = 0)
     alone = pd.Series(["row"] * len(frame), dtype=object)
     reading = read_columns(replace(job, y=alone))
     if job.y.notna().any():  # what tells the target by itself is a note, too
-        told = table.telling(frame.drop(columns=[target]), job.labels)
-        reading = replace(reading, notes=(*told, *reading.notes))
+        target_notes = table.telling(frame.drop(columns=[target]), job.labels)
+        reading = replace(reading, notes=(*target_notes, *reading.notes))
     if len(frame.columns) > PAIRED:
         remarks.append(
             f"Of {plural(len(frame.columns), 'column')}, pairs of the first {PAIRED} were looked "
@@ -337,9 +340,9 @@ def _missing_with(
     names = [name for name in frame if name != target and frame[name].isna().any()]
     indicators = [frame[name].isna().to_numpy().astype(np.int64) for name in names]
     columns = [_cells(frame[target], not kinds[target].has_levels, True), *indicators]
-    pairs = [(0, place) for place in range(1, len(columns))]
+    pairs = [(0, column) for column in range(1, len(columns))]
     found = associations(columns, pairs, PAIR_BY_CHANCE, WITH_TARGET)
-    return tuple((str(names[one.second - 1]), one.strength) for one in found)
+    return tuple((str(names[pair.second - 1]), pair.strength) for pair in found)
 
 
 def _classes(frame: pd.DataFrame, target: str | None) -> pd.Series:
@@ -357,16 +360,16 @@ def _classes(frame: pd.DataFrame, target: str | None) -> pd.Series:
 
 
 def _pairs(frame: pd.DataFrame, kinds: Mapping[str, Kind], target: str | None) -> tuple[Pair, ...]:
-    """Associations beyond chance, those of the target before others, the strongest first."""
+    """Significant associations: first with the target, then others, each the strongest first."""
     names = list(frame.columns)
     columns = [_cells(frame[name], not kinds[name].has_levels, name == target) for name in names]
     few = range(min(len(names), PAIRED))
-    own = [] if target is None else [names.index(target)]
-    beside = [(own[0], j) for j in range(len(names)) if j not in own] if own else []
-    others = [(i, j) for i, j in combinations(few, 2) if i not in own and j not in own]
+    at = [] if target is None else [names.index(target)]
+    beside = [(at[0], j) for j in range(len(names)) if j not in at] if at else []
+    rest = [(i, j) for i, j in combinations(few, 2) if i not in at and j not in at]
     links = chain(
         associations(columns, beside, PAIR_BY_CHANCE, WITH_TARGET),
-        associations(columns, others, PAIR_BY_CHANCE, STRONG),
+        associations(columns, rest, PAIR_BY_CHANCE, STRONG),
     )
     return tuple(
         Pair(names[a.first], names[a.second], a.strength, a.sign < 0, a.measure, a.rows)
@@ -375,7 +378,7 @@ def _pairs(frame: pd.DataFrame, kinds: Mapping[str, Kind], target: str | None) -
 
 
 def _cells(values: pd.Series, real: bool, target: bool) -> AssociatedColumn:
-    """A column as associations take it; a target of few numbers is one of classes."""
+    """A column as values or level codes; a numeric target of few values becomes codes."""
     few = target and values.nunique() <= COLOURED_CLASSES
     if real and not few:
         return values.to_numpy(dtype=float)
@@ -383,7 +386,7 @@ def _cells(values: pd.Series, real: bool, target: bool) -> AssociatedColumn:
 
 
 def _patterns(frame: pd.DataFrame) -> tuple[Pattern, ...]:
-    """Which cells are missing together, the most frequent patterns first."""
+    """Missingness patterns of the rows, the most frequent first."""
     missing = frame.isna().to_numpy()
     which, rows = np.unique(missing, axis=0, return_counts=True)
     order = np.argsort(-rows, kind="stable")[:MOST_PATTERNS]
@@ -392,7 +395,7 @@ def _patterns(frame: pd.DataFrame) -> tuple[Pattern, ...]:
 
 
 def _contradicting(frame: pd.DataFrame, target: str | None) -> int:
-    """Number of rows that equal another row in all cells but the target."""
+    """Number of labelled rows that equal another row in all cells but the target."""
     if target is None or len(frame.columns) < 2:
         return 0
     rest = [name for name in frame.columns if name != target]
@@ -405,7 +408,7 @@ def _contradicting(frame: pd.DataFrame, target: str | None) -> int:
 
 
 def _alike(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Columns that hold the same as an earlier one, level for level."""
+    """Pairs of an earlier column and a column with the same partition of the rows."""
     first_names: dict[bytes, str] = {}
     for name in frame.columns:
         codes = pd.factorize(frame[name])[0]
@@ -423,8 +426,8 @@ def _spread(job: Job, column: Column) -> Spread:
     if kind.has_levels:
         frequent = values.value_counts().index[:MOST_LEVEL_BARS]
         if kind.is_ordered:
-            frequent = frequent.sort_values(key=lambda some: some.map(kind.levels.index))
-        bars = np.array([[float((part == level).sum()) for level in frequent] for part in groups])
+            frequent = frequent.sort_values(key=lambda levels: levels.map(kind.levels.index))
+        bars = np.array([[float((rows == level).sum()) for level in frequent] for rows in groups])
         more = int(values.nunique()) - len(frequent)
         levels = tuple(map(str, frequent))
         most = values.value_counts(normalize=True)
@@ -439,8 +442,8 @@ def _spread(job: Job, column: Column) -> Spread:
     wide = (low, high) if high > low else (low - 0.5, high + 0.5)
     bars = np.array(
         [
-            np.histogram(part.dropna().to_numpy(dtype=float), _bins(numbers), wide)[0].astype(float)
-            for part in groups
+            np.histogram(data.dropna().to_numpy(dtype=float), _bins(numbers), wide)[0].astype(float)
+            for data in groups
         ]
     )
     quarter, middle, three = (
@@ -496,23 +499,23 @@ def of_holes(look: Look) -> str:
 
 def of_duplicates(look: Look) -> str:
     """Rows and columns that are there twice."""
-    parts = []
+    sentences = []
     if look.repeated:
         is_single = look.repeated == 1
-        parts.append(
+        sentences.append(
             f"{plural(look.repeated, 'row')} {'equals' if is_single else 'equal'} an earlier row "
             "in every cell: if the same one is there twice, held-out rows are not new"
         )
     if look.contradicting:
-        parts.append(
+        sentences.append(
             f"{plural(look.contradicting, 'row')} are equal in all but “{clipped(look.target)}”, "
             "in which they differ"
         )
-    parts += [
+    sentences += [
         f"“{clipped(second)}” tells the same as “{clipped(first)}”, row by row"
         for first, second in look.alike[:6]
     ]
-    return f"{'; '.join(parts)}." if parts else "No row and no column is there twice."
+    return f"{'; '.join(sentences)}." if sentences else "No row and no column is there twice."
 
 
 def of_pairs(look: Look) -> str:
@@ -551,20 +554,20 @@ def render_look(first_look: Look) -> str:
         missingness=missingness(first_look.reading),
         classes=legend({name: f"bar c{c % 8}" for c, name in enumerate(first_look.classes)}),
         share=share_bar,
-        most=MOST_TOLD,
+        most=MOST_LINES,
         version=__version__,
     )
     return words.harmless(page)
 
 
-def spread(one: Spread) -> Markup:
+def spread(drawn: Spread) -> Markup:
     """A column as a picture: stacked bars, with the ends or the levels below."""
-    styles = [f"fill c{c % 8}" for c in range(len(one.bars))]
-    bars = stacked(one.bars, WIDTH, HEIGHT, styles)
+    styles = [f"fill c{c % 8}" for c in range(len(drawn.bars))]
+    bars = stacked(drawn.bars, WIDTH, HEIGHT, styles)
     axis = segment(0, HEIGHT, WIDTH, HEIGHT, "axis")
-    title = f"Distribution of {one.column.name}: {one.facts}"
+    title = f"Distribution of {drawn.column.name}: {drawn.facts}"
     return picture(
-        WIDTH, HEIGHT + 20, title, *bars, axis, *_under(one, WIDTH / max(one.bars.shape[1], 1))
+        WIDTH, HEIGHT + 20, title, *bars, axis, *_under(drawn, WIDTH / max(drawn.bars.shape[1], 1))
     )
 
 

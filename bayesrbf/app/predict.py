@@ -56,7 +56,7 @@ NOVEL_BY_CHANCE: Final = 0.01
 
 @dataclass
 class BlockPredictions:
-    """Predictions of blocks of rows, and what is counted of all rows on the way."""
+    """Predictions of blocks of rows, with counts over all rows."""
 
     model: Classifier
     focus: Focus
@@ -106,7 +106,7 @@ class BlockPredictions:
         return {str(label): self._predicted[str(label)] for label in self.model.classes_}
 
     def novelty(self) -> str:
-        """Whether more rows than by chance are unlike the training table."""
+        """A sentence on novel rows, where there are more than by chance; else empty."""
         return novelty_of(self.model, pd.concat(self._novel), self._n_novel, self.rows)
 
     def changed(self) -> list[str]:
@@ -127,15 +127,16 @@ class BlockPredictions:
         """A sentence on rows with fewer cells than nearly all training rows; empty without any."""
         if self._n_fewer == 0:
             return ""
-        verb, of_all = ("has" if self._n_fewer == 1 else "have"), len(self.model.columns_.names)
-        sentence = (
+        verb = "has" if self._n_fewer == 1 else "have"
+        of_all = len(self.model.columns_.names)
+        message = (
             f"{self._n_fewer} of {plural(self.rows, 'row')} {verb} fewer cells than 99 in 100 "
             f"training rows: {self._usual} of {of_all} there, here as few as {self._fewest}."
         )
         if not self.model.calibration_.by_missing_fraction:
-            return f"{sentence} The model is not calibrated for that; look at such rows one by one."
+            return f"{message} The model is not calibrated for that; look at such rows one by one."
         return (
-            f"{sentence} The model is calibrated for that, on held-out rows with cells hidden by "
+            f"{message} The model is calibrated for that, on held-out rows with cells hidden by "
             "chance: where little is known, the answer is near the class shares."
         )
 
@@ -147,7 +148,7 @@ def write_predictions(predictions: Iterable[pd.DataFrame], file: BinaryIO) -> No
 
 
 def novelty_of(model: Estimator, novel: pd.DataFrame, n_novel: int, n_rows: int) -> str:
-    """How many of ``n_rows`` are unlike the training table, and the column that is odd most often.
+    """A sentence on the number of novel rows, and on the column that stands out most often.
 
     ``novel`` are all ``n_novel`` such rows, or the first of them. Empty where they are no more
     than chance brings.
@@ -155,19 +156,19 @@ def novelty_of(model: Estimator, novel: pd.DataFrame, n_novel: int, n_rows: int)
     if binom.sf(n_novel - 1, n_rows, 1 - NOVEL_ROW) > NOVEL_BY_CHANCE:
         return ""
     verb = "is" if n_novel == 1 else "are"
-    sentence = f"{n_novel} of {plural(n_rows, 'row')} {verb} unlike the training table"
+    message = f"{n_novel} of {plural(n_rows, 'row')} {verb} unlike the training table"
     if model.model_.density is None:
-        return f"{sentence}."
+        return f"{message}."
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were given when the rows were predicted
         cells = model.surprise(novel)
     odd = cells["stands_out"].to_numpy()
     if not odd.any():
-        return f"{sentence}: no single cell, but how cells go together."
-    place = int(odd.sum(axis=0).argmax())
-    name, count = clipped(novel.columns[place], 30), int(odd[:, place].sum())
+        return f"{message}: no single cell, but how cells go together."
+    column = int(odd.sum(axis=0).argmax())
+    name, count = clipped(novel.columns[column], 30), int(odd[:, column].sum())
     among = "them" if len(novel) == n_novel else f"the first {len(novel)}"
-    return f"{sentence}: {name} stands out in {count} of {among}."
+    return f"{message}: {name} stands out in {count} of {among}."
 
 
 # Files of new rows, read under the columns of a fitted model, and the labels beside them.
@@ -207,31 +208,31 @@ def read_complete(model: Classifier, path: Path, options: TableOptions = PLAIN) 
 
 
 def read_beside(
-    model: Classifier, path: Path, options: TableOptions, asked: TableOptions
+    model: Classifier, path: Path, options: TableOptions, extra: TableOptions
 ) -> tuple[pd.DataFrame, ReadTable]:
     """The columns of the model, and the table with ``by``, ``score`` and groups that are asked."""
     plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
-    alone = {"score": asked.score, "group": asked.group, "centre": asked.centre}
+    alone = {"score": extra.score, "group": extra.group, "centre": extra.centre}
     for option, name in alone.items():
         if name in plan.present:
             raise TableError(
                 f"--{option} names {name!r}, a column that the model predicts from; name another."
             )
     ignored = tuple(name for name in plan.options.ignore if name not in alone.values())
-    codes = [name for name in asked.by if name in options.categorical and name not in plan.present]
+    codes = [name for name in extra.by if name in options.categorical and name not in plan.present]
     reading = replace(
         plan.options,
-        by=asked.by,
+        by=extra.by,
         categorical=(*plan.options.categorical, *codes),
         ignore=ignored,
-        score=asked.score,
-        group=asked.group,
-        centre=asked.centre,
+        score=extra.score,
+        group=extra.group,
+        centre=extra.centre,
     )
     with plan.complete():
         read = read_file(path, None, reading, kinds=plan.kinds)
     cells = plan.cells(read)
-    known = {name: cells[name] for name in asked.by if name in cells}
+    known = {name: cells[name] for name in extra.by if name in cells}
     return cells, replace(read, by=read.by.assign(**known))
 
 
@@ -292,12 +293,14 @@ class _ReadingPlan:
 
     def cells(self, read: ReadTable) -> pd.DataFrame:
         """The columns of the model that were read, levels by their names in the model."""
-        dtype, columns = text_dtype(), {}
+        dtype = text_dtype()
+        columns = {}
         for name in self.present:
             cells = read.frame[name].array
             if levels := self.columns.kind_of[name].levels:
-                own, texts = KnownLevels(levels), cells.astype(object)
-                names = {text: own.name(text) for text in set(texts) if isinstance(text, str)}
+                known = KnownLevels(levels)
+                texts = cells.astype(object)
+                names = {text: known.name(text) for text in set(texts) if isinstance(text, str)}
                 cells = pd.array([names.get(text) for text in texts], dtype=dtype)
             columns[name] = cells
         return pd.DataFrame(columns, read.frame.index)
@@ -321,7 +324,7 @@ class _ReadingPlan:
 
 
 def refuse_kinds(model: Estimator, file: Path) -> None:
-    """ValueError where the cells of a file cannot be those of a model that was fitted in Python."""
+    """Raise ValueError for a model that compares rows by a metric without columns."""
     if model.fitted_.table.columns is None:
         raise ValueError(
             f"{file} compares rows by a metric that knows no columns, which only Python reads so "
@@ -355,10 +358,10 @@ def row_number(rows: pd.DataFrame, row: str) -> int:
             "of a file in which it stands once."
         )
     if not numbers.size:
-        some = listing([clipped(name, 24) for name in rows.index], 3)
+        row_names = listing([clipped(name, 24) for name in rows.index], 3)
         raise ValueError(
             f"--row {row} must be the name of a row in column {str(rows.index.name)!r}, which "
-            f"has {some}; --row=#1 is the first row."
+            f"has {row_names}; --row=#1 is the first row."
         )
     return int(numbers[0])
 
@@ -368,7 +371,7 @@ def read_labelled(
     path: Path,
     target: str | None,
     options: ReportOptions,
-    asked: TableOptions = PLAIN,
+    extra: TableOptions = PLAIN,
 ) -> tuple[pd.DataFrame, pd.Series, ReadTable]:
     """Read labelled rows: the columns of the model, and the labels as text, None where missing.
 
@@ -377,16 +380,16 @@ def read_labelled(
     Without a name the label column is that of the training table, or the only one that the model
     does not predict from and that holds classes of the model.
     """
-    rows, read = read_beside(model, path, options.table, asked)
+    rows, read = read_beside(model, path, options.table, extra)
     of_model, classes = set(model.columns_.names), {str(label) for label in model.classes_}
     header = names_in_file(path)
     if target is None and options.target in header:
         target = options.target
-    if target is not None and target in asked.by:
+    if target is not None and target in extra.by:
         raise TableError(f"--by names {target!r}, the column of labels; name another.")
     if target in of_model:
         raise TableError(f"--target names {target!r}, a column that the model predicts from.")
-    no_label = {*of_model, *options.table.beside, *asked.beside, *asked.by}
+    no_label = {*of_model, *options.table.beside, *extra.beside, *extra.by}
     candidates = [name for name in header if name not in no_label] if target is None else [target]
     left = tuple(name for name in header if name not in candidates)
     reading = TableOptions(na=options.table.na, ignore=left)

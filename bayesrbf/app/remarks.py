@@ -92,9 +92,9 @@ def lines_of_remarks(remarks: Sequence[Remark], advised: str) -> list[str]:
     width = max((len(remark.topic) for remark in remarks), default=0)
     lines = []
     for is_finding, title in ((True, "Found"), (False, "Beside that")):
-        some = [remark for remark in remarks if remark.is_finding is is_finding]
-        if some:
-            lines += [title, *(f"  {remark.topic:<{width}}  {remark.sentence}" for remark in some)]
+        group = [remark for remark in remarks if remark.is_finding is is_finding]
+        if group:
+            lines += [title, *(f"  {remark.topic:<{width}}  {remark.sentence}" for remark in group)]
     if not any(remark.is_finding for remark in remarks):
         lines = ["Nothing was found.", *lines]
     return [*lines, advised]

@@ -101,7 +101,7 @@ def update(
 
 
 def _of_model(labels: pd.Series, model: Classifier) -> pd.Series:
-    """Labels of a file, which are text, as the classes of the model are."""
+    """Labels of a file as the classes of the model: values in place of text."""
     named = {str(label): label for label in model.classes_.tolist()}
     return labels.map(lambda text: named.get(text, text))
 

@@ -102,6 +102,7 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     rough = span / most
     power = 10.0 ** np.floor(np.log10(rough))
     step = power * next(m for m in (1, 2, 5, 10) if m * power >= rough * 0.999)
+    # An end that is a multiple but for rounding has its tick.
     first, last = np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9)
     return [float(round(i * step, 12 - int(np.log10(step)))) for i in np.arange(first, last + 1)]
 
@@ -142,30 +143,30 @@ class PlotArea:
         Texts for both ends of the x axis stand in place of its ticks.
         """
         left, top, right, bottom = self.box
-        parts: list[Markup] = []
+        marks: list[Markup] = []
         across = ticks(*self.x, x_ticks) if x_ticks and not any(x_ends) else []
         up = ticks(*self.y, y_ticks)
         for value in across:
             x = self.at_x(value)
-            parts += [
+            marks += [
                 element("line", class_="grid", x1=x, x2=x, y1=top, y2=bottom),
                 element("text", tick(value, _step(across)), class_="tick", x=x, y=bottom + 15.0),
             ]
         for text, style, x in zip(x_ends, ("start", "end"), (left, right), strict=True):
             if text:
-                parts.append(element("text", text, class_=f"tick {style}", x=x, y=bottom + 15.0))
+                marks.append(element("text", text, class_=f"tick {style}", x=x, y=bottom + 15.0))
         for value in up if y_label else ():
             y = self.at_y(value)
-            parts += [
+            marks += [
                 element("line", class_="grid", x1=left, x2=right, y1=y, y2=y),
                 element("text", tick(value, _step(up)), class_="tick end", x=left - 6.0, y=y + 4.0),
             ]
         middle, centre = (left + right) / 2, (top + bottom) / 2
-        parts += [
+        marks += [
             element("line", class_="axis", x1=left, x2=right, y1=bottom, y2=bottom),
             element("text", x_label, class_="label", x=middle, y=bottom + 32.0),
         ]
         if y_label:
             turned = f"rotate(-90 12 {centre:.1f})"
-            parts.append(element("text", y_label, class_="label", x=12, y=centre, transform=turned))
-        return Markup("").join(parts)
+            marks.append(element("text", y_label, class_="label", x=12, y=centre, transform=turned))
+        return Markup("").join(marks)

@@ -1,4 +1,4 @@
-"""Tail probabilities of cells, beside others, that allow for tails heavier than the density's."""
+"""Tail probabilities of cells among others, with a Pareto tail beyond a quantile."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ START: Final = 0.9
 CENSORED: Final = 0.98
 """Quantile above which surprises are only counted."""
 PRIOR_SCALE: Final = 0.2
+"""Scale of the half-normal prior of the Pareto shape."""
 UPPER: Final = 0.999
+"""Posterior quantile of the shape in use: a cell stands out only beyond a heavy tail."""
 POINTS: Final = 500
 """Most surprises at which the likelihood is summed; of more, as many quantiles."""
 TAIL_SHAPES: Final = np.linspace(0.01, 2.0, 200)
@@ -35,7 +37,7 @@ SCALES: Final = np.exp(np.linspace(-2.0, 1.5, 71))
 def tails_beside(
     reference: Float[np.ndarray, " other"], surprise: Float[np.ndarray, " cell"]
 ) -> Float[np.ndarray, " cell"]:
-    """Probability of a surprise at least as large, by those of other cells or of all of a table.
+    """P(surprise >= s) for every cell: empirical below a quantile, Pareto above it.
 
     >>> usual = np.random.default_rng(0).exponential(size=5000)
     >>> tails_beside(usual, np.array([3.0, 60.0])) < [0.1, 1e-5]
@@ -59,18 +61,18 @@ def tails_beside(
 
 
 def _pareto(excess: Float[np.ndarray, " cell"], end: float) -> tuple[float, float]:
-    """Upper quantile of the shape, and its likeliest scale; excesses beyond the end are counted."""
+    """Upper posterior quantile of the Pareto shape, and its best scale; censored at ``end``."""
     inside = excess[excess <= end]
     beyond, n = excess.size - inside.size, inside.size
     if n > POINTS:
         inside = np.quantile(inside, (np.arange(POINTS) + 0.5) / POINTS)
     # Each quantile stands for so many surprises, so that the prior weighs what it should.
-    each = n / max(inside.size, 1)
+    weight = n / max(inside.size, 1)
     scales = SCALES * (inside.mean() if n else 1.0)
     log_posterior = np.array(
         [
             -n * np.log(scales)
-            - (1 + 1 / shape) * np.log1p(shape * inside[:, None] / scales).sum(0) * each
+            - (1 + 1 / shape) * np.log1p(shape * inside[:, None] / scales).sum(0) * weight
             - beyond / shape * np.log1p(shape * end / scales)
             - 0.5 * (shape / PRIOR_SCALE) ** 2
             for shape in TAIL_SHAPES

@@ -122,14 +122,16 @@ def class_frequencies(
 
     Rows of groups tell as much as so many independent rows as have an interval of that width.
     """
-    n, counts = labels.size, np.bincount(labels, minlength=trained.size)
+    n = labels.size
+    counts = np.bincount(labels, minlength=trained.size)
     level = 1 - (1 - level) / (1 if trained.size == 2 else trained.size)
     frequencies: list[ClassFrequency] = []
     for label, rows, before, expected in zip(
         classes, counts.tolist(), trained.tolist(), p.mean(0).tolist(), strict=True
     ):
-        of_class, alone = labels == len(frequencies), proportion(rows / n, n, level)
-        wide = as_wide(lambda some, own=of_class: _share(own[some], level), units, level)  # type: ignore[misc]
+        of_class = labels == len(frequencies)
+        alone = proportion(rows / n, n, level)
+        wide = as_wide(lambda sample, x=of_class: _share(x[sample], level), units, level)  # type: ignore[misc]
         worth = n * ((alone.upper - alone.lower) / (wide.upper - wide.lower)) ** 2
         away = change(before, trained_rows, rows / n, worth, level)
         lower, upper = max(0.0, before + away.lower), min(1.0, before + away.upper)
@@ -138,32 +140,36 @@ def class_frequencies(
 
 
 def _share(holds: Shaped[np.ndarray, " obs"], level: float) -> Interval:
-    """Share of rows for which something holds."""
+    """Fraction of the rows that are marked, with its interval."""
     return proportion(float(holds.mean()), holds.size, level)
 
 
 def scores_of(
     found: Judgement, p: Probabilities, labels: Labels, trained: Shares, units: Units
 ) -> Iterator[ValidationScore]:
-    """Every score with its interval, beside what is expected and the class frequencies."""
-    (own, same), model, level = found.scores, found.performance.model, found.focus.level
+    """Scores with intervals, their expectations, and the scores of the class frequencies."""
+    of_model, same = found.scores
+    model = found.performance.model
+    level = found.focus.level
     squares = (1 - (p**2).sum(1)) / (2 if p.shape[1] == 2 else 1)
     every = [
         ("log loss", model.log_loss, entropy(p), same.log_loss[0]),
         ("Brier score", model.brier, squares, same.brier[0]),
         ("share right", model.accuracy, p.max(1), same.accuracy[0]),
-        ("calibration slope", own.slope, np.ones(1), np.nan),
+        ("calibration slope", of_model.slope, np.ones(1), np.nan),
     ]
     if found.judged.in_costs:
         costs = mistakes(costs_of(found.classes, found.focus.costs))
-        each, least = paid(p, labels, costs), expected_costs(p, costs).min(axis=1)
-        here = as_wide(lambda some: mean(each[some], level), units, level)
+        row_costs = paid(p, labels, costs)
+        least = expected_costs(p, costs).min(axis=1)
+        cost = as_wide(lambda sample: mean(row_costs[sample], level), units, level)
         always = paid(np.tile(trained, (labels.size, 1)), labels, costs)
-        every.append(("cost of a row", here, least, float(always.mean())))
-    for name, one, expected, of_frequencies in every:
-        low = one.lower if name == "calibration slope" else max(0.0, one.lower)
+        every.append(("cost of a row", cost, least, float(always.mean())))
+    for name, figure, expected, of_frequencies in every:
+        # All scores but the slope are at least 0, which a symmetric interval does not know.
+        low = figure.lower if name == "calibration slope" else max(0.0, figure.lower)
         by = float(expected.mean())
-        yield ValidationScore(name, one.value, low, one.upper, by, of_frequencies)
+        yield ValidationScore(name, figure.value, low, figure.upper, by, of_frequencies)
 
 
 def of_known_rows(fitted: Classifier, X: object) -> Iterator[Remark]:
@@ -194,24 +200,24 @@ def of_other_classes(labels: pd.Series) -> Iterator[Remark]:
 
 def of_ranking(found: Judgement) -> Remark:
     """Whether rows are ranked better than by chance, and no worse than training rows held out."""
-    now = {name: one.auroc for name, one in found.performance.against_rest.items()}
+    now = {name: event.auroc for name, event in found.performance.against_rest.items()}
     before = {} if found.before is None else found.before.against_rest
     worse = [name for name in before if now[name].upper < before[name].auroc.lower]
     # The class that is most surely ranked; NaN, of classes without rows, comes last.
     best = max(now, key=lambda name: np.nan_to_num(now[name].lower, nan=-1.0))
     is_better = now[best].lower > RANKED_BY_CHANCE
-    sentence = (
+    message = (
         f"Rows are {'' if is_better else 'not surely '}ranked better than by chance: the AUROC of "
         f"{clipped(best, 24)} is {with_ends(now[best])}, and guessing has 0.5."
     )
-    sentence = " ".join(filter(None, (sentence, of_separation(now[best]))))
+    message = " ".join(filter(None, (message, of_separation(now[best]))))
     if worse:
-        sentence += f" {listing(worse)} is ranked worse than on the training rows held out."
-    return Remark("ranking", sentence, is_finding=bool(worse) or not is_better)
+        message += f" {listing(worse)} is ranked worse than on the training rows held out."
+    return Remark("ranking", message, is_finding=bool(worse) or not is_better)
 
 
 def of_trust(found: Judgement) -> Iterator[Remark]:
-    """Whether the model is better than answers without one, and its probabilities come true."""
+    """Remarks on the gain over the class frequencies and on calibration."""
     judged, base = found.judged, found.judged.base
     beside = "" if judged.in_costs else f" {evidence(judged)}"
     idle = judged.enough and not base.gain.better and not judged.is_open
@@ -219,9 +225,9 @@ def of_trust(found: Judgement) -> Iterator[Remark]:
     if judged.in_costs:
         lead = base.gain_of_answers.interval
         few = is_open(lead, base.answers)
-        told = f"{evidence(judged)} The lead over {base.name} is {with_ends(lead)}"
-        told += ": too few rows to tell whether it costs less." if few else "."
-        yield Remark("cost", told, is_finding=lead.lower <= 0 and not few)
+        message = f"{evidence(judged)} The lead over {base.name} is {with_ends(lead)}"
+        message += ": too few rows to tell whether it costs less." if few else "."
+        yield Remark("cost", message, is_finding=lead.lower <= 0 and not few)
     right, _, words = read_calibration(found.scores[0], found.performance)
     yield Remark("calibration", f"{words[0].upper()}{words[1:]}.", is_finding=not right)
 
@@ -232,7 +238,7 @@ def of_class_frequencies(
     frequencies: Sequence[ClassFrequency],
     level: float = SURE,
 ) -> Remark:
-    """Whether the class frequencies differ from training, and what the new ones would bring."""
+    """Remark on a change of the class frequencies, and on the log loss with the new ones."""
     if not any(of_class.changed for of_class in frequencies):
         unseen = "No change of the class frequencies is seen beyond chance."
         return Remark("classes", unseen, is_finding=False)
@@ -355,17 +361,17 @@ class Validation:
         return replace(self, remarks=(*self.remarks, *found), judgement=of)
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain values, as JSON has them: what is no number is None."""
-        own = {name: one for name, one in vars(self).items() if name != "judgement"}
-        content: dict[str, Any] = plain(figures(self.judgement) | own | {"advice": self.advice})
+        """The record as plain values for JSON; NaN becomes None."""
+        fields = {name: value for name, value in vars(self).items() if name != "judgement"}
+        content: dict[str, Any] = plain(figures(self.judgement) | fields | {"advice": self.advice})
         return content
 
     def __str__(self) -> str:
         target = f" labelled by {clipped(self.target)}" if self.target else " with a label"
         rest = f"; {plural(self.unlabelled, 'row')} without a label" if self.unlabelled else ""
-        named = [one for one in lines(self.judgement) if one[0] not in TABLED]
+        named = [line for line in lines(self.judgement) if line[0] not in TABLED]
         width = max(len(name) for name, _ in named)
-        said = [
+        report_lines = [
             f"{plural(self.rows, 'row')}{target}{rest}",
             *aligned(_table_of_scores(self)),
             "  expected: by the model, if its probabilities are right; frequencies: of the class "
@@ -376,7 +382,7 @@ class Validation:
             *(f"  {name:<{width}}  {text}" for name, text in named),
             *lines_of_remarks(self.remarks, self.advice),
         ]
-        return "\n".join(said)
+        return "\n".join(report_lines)
 
 
 def validate(
@@ -462,8 +468,8 @@ def validate(
             "validate(score=...) takes the numbers of the score, such as X['points']; received the "
             f"name {score!r}."
         )
-    given = {str(label): float(cost) for label, cost in (costs or {}).items()}
-    focus = Focus(given, None if event is None else str(event), level=level)
+    class_costs = {str(label): float(cost) for label, cost in (costs or {}).items()}
+    focus = Focus(class_costs, None if event is None else str(event), level=level)
     columns: Any = {} if by is None else by
     beside = {str(name): columns[name] for name in columns}
     return validated(fitted, X, y, focus, beside, score, groups)
@@ -486,7 +492,7 @@ def validated(
     before: HeldOut | None = None,
     notes: Sequence[str] = (),
 ) -> Validation:
-    """Judge a classifier by labelled rows, beside its training rows that were held out.
+    """Judge a classifier by labelled rows, compared with its held-out training rows.
 
     Columns of ``by``, ``score`` and ``groups`` are in the order of the rows, whatever their index.
     """
@@ -511,7 +517,7 @@ def validated(
             f"{f'{target!r} labels' if target else 'y labels'} "
             f"{plural(int(scored.sum()), 'row')} with a class of the model "
             f"({listing(classes, LISTED_CLASSES)}); an interval needs at least "
-            f"{LEAST_LABELLED}.{_held(spelled)}"
+            f"{LEAST_LABELLED}.{_unknown_labels(spelled)}"
         )
     cells, columns = named_cells(X, fitted.columns_), fitted.columns_
     new = cells[list(columns.names)]
@@ -542,15 +548,15 @@ def validated(
         remarks=[
             *of_known_rows(fitted, X),
             *of_other_classes(spelled[~scored]),
-            *(one for one in changed if one.is_finding),
+            *(remark for remark in changed if remark.is_finding),
             *(Remark("columns", note, is_finding=False) for note in notes),
         ],
         before=before,
     )
 
 
-def _held(labels: pd.Series) -> str:
-    """A sentence on what stands in place of classes; empty where nothing does."""
+def _unknown_labels(labels: pd.Series) -> str:
+    """A sentence on labels of unknown classes; empty without any."""
     counts = labels.dropna().value_counts()[:LISTED_CLASSES]
     held = [f"{clipped(label, 24)!r} ({n})" for label, n in counts.items()]
     return f" They are {listing(held, LISTED_CLASSES)}." if held else ""
@@ -572,7 +578,9 @@ def validation_of(
     ``trained`` are the rows of every class in training, ``before`` probabilities and labels of
     training rows that were held out.
     """
-    level, shares, units = job.focus.level, trained / trained.sum(), job.units
+    level = job.focus.level
+    shares = trained / trained.sum()
+    units = job.units
     of_group = np.arange(labels.size) if units is None else units
     tables = {MODEL: p, FREQUENCIES: np.tile(shares, (labels.size, 1))}
     rows = HeldOutRows(tuple(classes), labels, of_group % SCORE_FOLDS, tables, trained=trained)
@@ -589,7 +597,7 @@ def validation_of(
         target=job.target,
         classes=tuple(classes),
         focus=job.focus,
-        too_good=" ".join(one.sentence for one in remarks if one.topic == "not new"),
+        too_good=" ".join(remark.sentence for remark in remarks if remark.topic == "not new"),
         where="here",
         before=earlier,
         **compute(unseen, JUDGED),
@@ -616,7 +624,7 @@ def validation_of(
         before={} if earlier is None else earlier.against_rest,
         parts=found.parts,
         score=found.score,
-        judgement=replace(found, warned=any(one.is_finding for one in noticed)),
+        judgement=replace(found, warned=any(remark.is_finding for remark in noticed)),
         remarks=noticed,
     )
 
@@ -637,6 +645,6 @@ def _table_of_classes(result: Validation) -> list[list[str]]:
     table = [["class", "", "rows", "share", interval, "expected", "training"]]
     for of_class in result.classes:
         share, between = percent(of_class.share), ends(of_class.lower, of_class.upper, percent)
-        others = percent(of_class.expected), percent(of_class.trained)
-        table.append([clipped(of_class.label, 24), "", str(of_class.rows), share, between, *others])
+        shares = percent(of_class.expected), percent(of_class.trained)
+        table.append([clipped(of_class.label, 24), "", str(of_class.rows), share, between, *shares])
     return table

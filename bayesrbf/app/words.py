@@ -76,7 +76,7 @@ def decimals_of(values: Float[np.ndarray, " value"], as_written: bool = True) ->
 
 
 def cell(value: float, decimals: int | None) -> str:
-    r"""A cell of a column whose cells have so many decimals (:func:`decimals_of`).
+    r"""Text of a cell with this number of decimals (:func:`decimals_of`).
 
     >>> cell(2010.0, 0), cell(-12345.6, 1), cell(0.5, 3), cell(3e-9, None)
     ('2010', '−12\u202f345.6', '0.500', '3.00 × 10⁻⁹')
@@ -111,15 +111,15 @@ def ends(low: float, high: float, form: Callable[[float], str] = number) -> str:
     return between(form(low), form(high))
 
 
-def with_ends(one: Interval, form: Callable[[float], str] = number) -> str:
+def with_ends(interval: Interval, form: Callable[[float], str] = number) -> str:
     """A figure and its interval, in brackets; a dash where it is not known."""
-    if math.isnan(one.value):
+    if math.isnan(interval.value):
         return "–"
-    return f"{form(one.value)} ({ends(one.lower, one.upper, form)})"
+    return f"{form(interval.value)} ({ends(interval.lower, interval.upper, form)})"
 
 
 def tick(value: float, step: float) -> str:
-    """A mark of an axis whose marks are a step apart, with the digits that tell them apart.
+    """Text of an axis tick, with the digits that distinguish ticks a step apart.
 
     >>> tick(0.2, 0.1), tick(2012.0, 2.0), tick(-1.5, 0.5), tick(2e9, 1e9)
     ('0.2', '2012', '−1.5', '2 × 10⁹')
@@ -240,7 +240,7 @@ _UNSEEN: Final = re.compile(
 
 
 def harmless[T: str](text: T) -> T:
-    r"""Text as a page or a terminal may have it: what would steer either becomes a sign.
+    r"""Text for a page or a terminal: control characters become visible signs.
 
     >>> harmless("\x1b[31mred\u202e")
     '�[31mred�'
@@ -255,7 +255,7 @@ def say(*lines: str) -> None:
 
 
 def one_line(text: object) -> str:
-    r"""Text on one line, whole: what is to be copied from it may not be cut.
+    r"""Text on one line, uncut, so that it can be copied.
 
     >>> one_line("say\n--na=-999.")
     'say --na=-999.'
@@ -292,14 +292,14 @@ def aligned(table: list[list[str]]) -> list[str]:
     ]
 
 
-def row_name(index: pd.Index, place: int) -> str:
+def row_name(index: pd.Index, position: int) -> str:
     """Name of a row: its cell in the column that names rows, or its number from 1.
 
     >>> import pandas as pd
     >>> row_name(pd.RangeIndex(3), 0), row_name(pd.Index(["A7", "B2"], name="case"), 1)
     ('1', 'B2')
     """
-    return str(place + 1) if index.name is None else clipped(index[place], 30)
+    return str(position + 1) if index.name is None else clipped(index[position], 30)
 
 
 def cell_text(value: object) -> str:
@@ -317,7 +317,7 @@ def signed(value: float) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: records as objects, arrays as lists, what is no number as null.
+    """A value for JSON: records become objects, arrays become lists, NaN becomes null.
 
     >>> plain({"p": (0.5, float("nan")), 1: None})
     {'p': [0.5, None], '1': None}

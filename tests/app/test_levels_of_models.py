@@ -107,7 +107,7 @@ def test_the_page_offers_the_levels_and_takes_them(fitted: tuple[Any, ...], tmp_
         np.testing.assert_allclose(model.predict_proba(row), p[[place]], rtol=1e-12)
         along = case.along(served, row, served.fields[1], "yes")
         at = names.index(row["level"].iloc[0])
-        assert (along.here, along.probability[at]) == (at, pytest.approx(p[place, 1]))
+        assert (along.present, along.probability[at]) == (at, pytest.approx(p[place, 1]))
     form = case.form_of(served, 0)
     assert f"{100 * p[0].max():.1f}".removesuffix(".0") in page("answered", form)
     assert "not seen at fit" not in page("answered", form)

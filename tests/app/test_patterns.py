@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier, StackedClassifier, load
+from bayesrbf.app.report.column_effects import contributions, read_effects
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.moves import contributions, read_effects
 from bayesrbf.app.serve.served import ModelFolder
 from bayesrbf.app.words import PROMISE, signed
 from tests.app.serve.desks import answers, ask, page, serve_here, write_desk

@@ -9,18 +9,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from bayesrbf.app.report import (
+    column_effects,
     described,
     diagnostics,
     doubt,
     filled,
     learned,
-    moves,
     oddities,
     reading,
     refits,
     scores,
     trust,
 )
+from bayesrbf.app.report.column_effects import ColumnEffects
 from bayesrbf.app.report.density import JudgedTable, judge_table
 from bayesrbf.app.report.described import Described
 from bayesrbf.app.report.diagnostics import Diagnostics
@@ -50,7 +51,6 @@ from bayesrbf.app.report.judgement import (
     compute,
 )
 from bayesrbf.app.report.learned import Learned
-from bayesrbf.app.report.moves import Moves
 from bayesrbf.app.report.oddities import Oddities
 from bayesrbf.app.report.reading import Reading
 from bayesrbf.app.report.refits import Refits
@@ -78,7 +78,7 @@ class Report(Judgement):
     reading: Reading
     doubt: Doubt
     oddities: Oddities
-    moves: Moves
+    column_effects: ColumnEffects
     learned: Learned
     imputations: Imputations
     diagnostics: Diagnostics
@@ -89,30 +89,30 @@ class Report(Judgement):
 
     @property
     def class_counts(self) -> Mapping[str, int]:
-        """Labelled rows of every class, those that nothing held out among them."""
+        """Number of labelled rows of every class, with rows that were never held out."""
         return self.reading.class_counts
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """All of them."""
+        """The sections of a report."""
         return SECTIONS
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fits(Unseen):
-    """Everything slow, from which :data:`SECTIONS` are computed."""
+    """Fits, draws and held-out predictions, from which :data:`SECTIONS` are computed."""
 
     fitted: Fitted
     drawn: Drawn
     uncertainty: xr.Dataset  # Of every row.
     doubtful: xr.Dataset  # Uncertainty of rows whose label no fit had seen.
     judged: JudgedTable
-    moves: Moves
+    column_effects: ColumnEffects
     findings: tuple[Finding, ...]
     cells: HeldOutCells | None
     refits: Refits
     intervals: str  # How often they hold the truth, or that this was not tried.
-    heard: tuple[str, ...]
+    caught: tuple[str, ...]
 
 
 SECTIONS: Final = (
@@ -145,23 +145,25 @@ SECTIONS: Final = (
         "oddities",
         lambda at: oddities.compute(at.job, at.judged, at.held_out),
         lambda of: oddities.say(of.oddities),
-        told=lambda of: oddities.tell(of.oddities),
+        lines=lambda of: oddities.tell(of.oddities),
         figures=lambda of: {"cells_that_look_wrong": of.oddities.n_cells},
     ),
     Section(
         "check",
         lambda at: scores.read_check(at.job, at.uncertainty),
-        told=lambda of: scores.tell_check(of.check),
+        lines=lambda of: scores.tell_check(of.check),
     ),
     Section(
-        "moves",
-        lambda at: at.moves,
-        lambda of: moves.say(of.moves, helps=of.judged.helps),
-        lambda of: moves.show(of.moves, of.classes, of.drawn, of.performance.event),
+        "column_effects",
+        lambda at: at.column_effects,
+        lambda of: column_effects.say(of.column_effects, helps=of.judged.helps),
+        lambda of: column_effects.show(
+            of.column_effects, of.classes, of.drawn, of.performance.event
+        ),
     ),
     Section(
         "learned",
-        lambda at: learned.compute(at.job, at.drawn.model, at.drawn.refined, at.moves),
+        lambda at: learned.compute(at.job, at.drawn.model, at.drawn.refined, at.column_effects),
         lambda of: learned.say(of.learned),
         lambda of: learned.show(of.learned, of.classes, of.drawn),
     ),
@@ -173,7 +175,7 @@ SECTIONS: Final = (
     ),
     Section(
         "diagnostics",
-        lambda at: diagnostics.compute(at.drawn, at.findings, at.heard),
+        lambda at: diagnostics.compute(at.drawn, at.findings, at.caught),
         lambda of: diagnostics.say(of.diagnostics),
     ),
     Section(
@@ -214,15 +216,16 @@ def phases(job: Job) -> tuple[str, ...]:
 def collect(job: Job, phase: Phase = silently) -> Outcome:
     """Cross-validate, fit and draw, and make every section of the report."""
     procedure = FAMILIES[job.family].procedure(job)
-    with _heard() as heard:
+    with _caught() as caught:
         with phase(FIT):
             fitted = procedure(job.X, job.y)
         held_out = _validated(job, procedure, fitted, phase)
         with phase(DRAWS):
             drawn = draw_posterior(job, fitted.model)
         with phase(ROWS):
-            judged, uncertainty, moved, findings = _looks(job, drawn)
-        cells, refitted = None, Refits()
+            judged, uncertainty, effects, findings = _looks(job, drawn)
+        cells = None
+        refitted = Refits()
         if not job.knows_holes:
             with phase(CELLS):
                 cells = fill_held_out(job, judged)
@@ -232,9 +235,9 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
             with phase(LEARNING):
                 learning = refits.read_learning(job, drawn.model, judged.density)
                 refitted = replace(refitted, learning=learning)
-    with _heard() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
+    with _caught() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
         intervals = doubt.read_intervals(job, drawn)
-    heard += [f"In the rehearsal: {sentence}" for sentence in rehearsing if sentence not in heard]
+    caught += [f"In the rehearsal: {message}" for message in rehearsing if message not in caught]
     known, doubtful = doubt.held_out_uncertainty(drawn.refined.fitted_, held_out, uncertainty)
     fits = Fits(
         job=job,
@@ -247,32 +250,34 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
         doubtful=doubtful,
         widths=(doubtful["upper"] - doubtful["lower"]).to_numpy(),
         judged=judged,
-        moves=moved,
+        column_effects=effects,
         findings=findings,
         cells=cells,
         refits=refitted,
         intervals=intervals,
-        heard=tuple(heard),
+        caught=tuple(caught),
     )
     with phase(MAKING):
         report = _report(fits)
     return Outcome(report, drawn.refined, held_out, uncertainty)
 
 
-def _looks(job: Job, drawn: Drawn) -> tuple[JudgedTable, xr.Dataset, Moves, tuple[Finding, ...]]:
-    """Slow answers about all rows by the fit alone, in several processes where there are."""
+def _looks(
+    job: Job, drawn: Drawn
+) -> tuple[JudgedTable, xr.Dataset, ColumnEffects, tuple[Finding, ...]]:
+    """Density of the table, intervals, column effects and findings, in parallel if possible."""
     looks: list[Callable[[], Any]] = [
         lambda: judge_table(job),
         lambda: drawn.refined.uncertainty(job.X, job.focus.level),
-        lambda: moves.compute(job, drawn.model),
+        lambda: column_effects.compute(job, drawn.model),
         lambda: drawn.refined.fitted_.findings(),
     ]
-    judged, uncertainty, moved, findings = run_tasks(lambda look: look(), looks, "Looks")
-    return judged, uncertainty, moved, findings
+    judged, uncertainty, effects, findings = run_tasks(lambda look: look(), looks, "Looks")
+    return judged, uncertainty, effects, findings
 
 
 @contextmanager
-def _heard() -> Iterator[list[str]]:
+def _caught() -> Iterator[list[str]]:
     """Collect warnings as distinct sentences: the report prints them."""
     sentences: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
@@ -289,13 +294,13 @@ def _validated(job: Job, procedure: Procedure, fitted: Fitted, phase: Phase) -> 
     The model is fitted again fold by fold, unless its own fit has held the same rows out.
     """
     fitters: dict[str, Fitter] = {FREQUENCIES: class_frequencies, **rivals(job)}
-    own = fitted.out_of_fold
-    if own is None:
+    out_of_fold = fitted.out_of_fold
+    if out_of_fold is None:
         fitters = {MODEL: lambda X, y: procedure(X, y).model, **fitters}
     held_out = hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase)
-    if own is None:
+    if out_of_fold is None:
         return held_out
-    of_model = own.reindex(index=range(len(job.X)), columns=held_out.classes).to_numpy()
+    of_model = out_of_fold.reindex(index=range(len(job.X)), columns=held_out.classes).to_numpy()
     return replace(held_out, probabilities={MODEL: of_model, **held_out.probabilities})
 
 
@@ -312,6 +317,6 @@ def _report(fits: Fits) -> Report:
         row_title=job.row_title,
         focus=job.focus,
         too_good=job.too_good,
-        held_out=job.splits.sentence if job.judged_apart or job.units is not None else "",
+        held_out=job.splits.message if job.judged_apart or job.units is not None else "",
         **records,
     )

@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 class Costs:
     """Held-out costs of the decisions of least expected cost, all in the unit that was given."""
 
-    given: tuple[tuple[str, float], ...]  # Of a mistaken row, by class.
+    class_costs: tuple[tuple[str, float], ...]  # Of a mistaken row, by class.
     rows: tuple[tuple[str, float], ...]  # Classifier and mean cost of a row; the model first.
     dearest: str  # The class whose cost varies along the curves.
-    here: float  # Its cost as it was given.
+    dearest_cost: float  # Its cost as it was given.
     along: Float[np.ndarray, " step"]  # Its cost along the curves; the others stay as given.
     curves: tuple[tuple[str, Float[np.ndarray, " step"]], ...]
     """Mean cost of a row by classifier; ``SAME`` comes last."""
@@ -53,7 +53,7 @@ def decisions(
     classes: Sequence[object],
     costs: Mapping[str, float],
 ) -> Int[np.ndarray, " obs"]:
-    """Answers of least expected cost; the most probable class where all cost the same."""
+    """Classes of least expected cost; the most probable class where all costs are equal."""
     return expected_costs(probabilities, mistakes(costs_of(classes, costs))).argmin(axis=1)
 
 
@@ -74,43 +74,44 @@ def compute(
     """
     if not costs:
         return None
-    each = costs_of(held_out.classes, costs)
+    class_costs = costs_of(held_out.classes, costs)
     names = [str(label) for label in held_out.classes]
     rows = held_out.scored
     labels = held_out.labels[rows]
     probabilities = {name: held_out.probabilities[name][rows] for name in classifiers}
-    dear = int(np.argmax(each))
-    along = each[dear] * np.linspace(0, FURTHEST, COST_STEPS)
-    is_dear = np.arange(each.size) == dear
-    given, varied = mistakes(each), mistakes(np.where(is_dear, along[:, None], each))
+    dear = int(np.argmax(class_costs))
+    along = class_costs[dear] * np.linspace(0, FURTHEST, COST_STEPS)
+    is_dear = np.arange(class_costs.size) == dear
+    matrix = mistakes(class_costs)
+    varied = mistakes(np.where(is_dear, along[:, None], class_costs))
     curves = [(name, cost_curve(p, labels, varied)) for name, p in probabilities.items()]
     best = np.array([constant(labels, step) for step in varied])
-    own = paid(probabilities[classifiers[0]], labels, given)
+    row_costs = paid(probabilities[classifiers[0]], labels, matrix)
     return Costs(
-        given=tuple(zip(names, map(float, each), strict=True)),
+        class_costs=tuple(zip(names, map(float, class_costs), strict=True)),
         rows=(
-            *((name, float(paid(p, labels, given).mean())) for name, p in probabilities.items()),
-            (SAME, constant(labels, given)),
+            *((name, float(paid(p, labels, matrix).mean())) for name, p in probabilities.items()),
+            (SAME, constant(labels, matrix)),
         ),
         dearest=names[dear],
-        here=float(each[dear]),
+        dearest_cost=float(class_costs[dear]),
         along=along,
         curves=(*curves, (SAME, best)),
-        by_class=tuple(map(float, np.bincount(labels, own, minlength=each.size))),
+        by_class=tuple(map(float, np.bincount(labels, row_costs, minlength=class_costs.size))),
     )
 
 
 def say(costs: Costs | None, threshold: float | None, where: str) -> dict[str, str]:
-    """The mean cost of a row under the model's decisions and under simpler rules."""
+    """Message on the mean cost of a row by the decisions of the model and by simpler rules."""
     if costs is None:
         return {"costs": ""}
     rows = [f"{number(cost)} by {name}" for name, cost in costs.rows]
-    said = f"By the decision of least expected cost, a row {where} costs {listing(rows, 9)}, " + (
+    text = f"By the decision of least expected cost, a row {where} costs {listing(rows, 9)}, " + (
         "in the unit in which costs were given."
         if threshold is None
         else "where a row that is called an event in vain costs 1."
     )
-    return {"costs": said}
+    return {"costs": text}
 
 
 def show(costs: Costs | None) -> dict[str, Any]:
@@ -136,7 +137,7 @@ def _curves(judged: Costs, styles: Sequence[str]) -> Markup:
         f"{name} {number(cost)}" for name, cost in judged.rows
     )
     frame = axes.frame(f"cost of a mistaken {clipped(judged.dearest, 24)}", "mean cost of a row")
-    return picture(WIDE_WIDTH, 294.0, title, frame, upright(axes, judged.here), *lines)
+    return picture(WIDE_WIDTH, 294.0, title, frame, upright(axes, judged.dearest_cost), *lines)
 
 
 # Targets and costs that are refused before anything is fitted.
@@ -145,7 +146,7 @@ MOST_TARGET_CLASSES: Final = 50
 
 
 def problems_of_target(target: str, focus: Focus = ANYTHING) -> Judge:
-    """A judge of target columns: sentences on why a report is impossible."""
+    """Function of a target column: messages on why no report of it is possible."""
 
     def judge(y: pd.Series) -> Iterator[str]:
         yield from _of_classes(y, target)
@@ -155,7 +156,7 @@ def problems_of_target(target: str, focus: Focus = ANYTHING) -> Judge:
 
 
 def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
-    """Fewer than two classes of two rows, or a class for every other row."""
+    """Messages for fewer than two classes of two rows, and for nearly as many classes as rows."""
     counts = Counter(y.dropna().tolist())
     if not counts:
         yield f"Target {target!r} is empty: at least two classes need labelled rows."
@@ -182,12 +183,12 @@ def problems_of_focus(focus: Focus, classes: Iterable[object], owner: str) -> It
     0 and finite; received 0."]
     """
     names = sorted(str(label) for label in classes)
-    said = [(name, "has a cost") for name in focus.costs]
-    said += [(name, "has an action") for name in focus.actions]
-    said += [] if focus.event is None else [(focus.event, "is the event")]
-    for name, what in said:
+    named = [(name, "has a cost") for name in focus.costs]
+    named += [(name, "has an action") for name in focus.actions]
+    named += [] if focus.event is None else [(focus.event, "is the event")]
+    for name, role in named:
         if name not in names:
-            yield f"{name!r} {what} and is no class of {owner}: {', '.join(names)}."
+            yield f"{name!r} {role} and is no class of {owner}: {', '.join(names)}."
     for name, cost in focus.costs.items():
         if not (math.isfinite(cost) and cost > 0):
             yield f"The cost of {name!r} must be above 0 and finite; received {cost:g}."

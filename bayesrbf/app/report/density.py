@@ -27,7 +27,7 @@ NAMED_ATOMS: Final = 6
 
 @dataclass(frozen=True)
 class JudgedTable:
-    """Cells and rows of a table beside what a density of them and of the labels expects."""
+    """Surprise of the cells and novelty of the rows under a density of cells and labels."""
 
     density: MixtureDensity
     table: pd.DataFrame
@@ -36,7 +36,7 @@ class JudgedTable:
     """Answer of ``surprise``; it conditions on the label and does not judge it."""
     novelty: Float[np.ndarray, " obs"]
     """Novelty of the rows without their labels."""
-    sentence: str
+    message: str
     """Sentence on the density."""
 
 
@@ -52,9 +52,9 @@ class OddCell:
 
 
 def judge_table(job: Job) -> JudgedTable:
-    """Fit a density to the cells and the labels, less what looks wrong, and judge all of them."""
-    given = job.y.astype(object).where(job.y.notna(), None)
-    labels = [None if label is None else str(label) for label in given]
+    """Fit a trimmed density to the cells and the labels, and judge all of them."""
+    observed = job.y.astype(object).where(job.y.notna(), None)
+    labels = [None if label is None else str(label) for label in observed]
     table = job.X.assign(**{job.target: labels})
     density = MixtureDensity(
         "cv",
@@ -74,12 +74,12 @@ def judge_table(job: Job) -> JudgedTable:
 
 
 def _described(density: MixtureDensity) -> str:
-    """The chosen density in words, and the columns with atoms."""
+    """Message on the chosen density, and on the columns with point masses."""
     best, n = density.candidates_[0], len(density.candidates_)
     shape = SHAPE_WORDS.get(best.covariance_type, best.covariance_type)
-    parts = sum(candidate.share > 0 for candidate in density.candidates_)
-    chosen = f" with {parts} of {n} settings that were tried on rows held out" if n > 1 else ""
-    sentence = (
+    n_members = sum(candidate.share > 0 for candidate in density.candidates_)
+    chosen = f" with {n_members} of {n} settings that were tried on rows held out" if n > 1 else ""
+    message = (
         f"The density is an average of fits{chosen}; the best one has "
         f"{plural(best.n_components, 'component')} and {shape} covariances."
     )
@@ -89,18 +89,20 @@ def _described(density: MixtureDensity) -> str:
         for value, share in values.items()
     ]
     if all(candidate.n_components == 1 for candidate in density.candidates_ if candidate.share > 0):
-        sentence += " One component knows no classes: a label says nothing of the cells of its row."
+        message += " One component knows no classes: a label says nothing of the cells of its row."
     repeated = f" Values that repeat have a share of their own: {listing(atoms, NAMED_ATOMS)}."
-    return f"{sentence}{repeated if atoms else ''}"
+    return f"{message}{repeated if atoms else ''}"
 
 
 def odd_cell(job: Job, cells: xr.Dataset, row: int, column: int, tail: float) -> OddCell:
-    """One cell in words, with the probability of cells that are no more likely."""
-    name, here = job.X.columns[column], cells.isel(obs=row, column=column)
-    value, expected = job.X.iloc[row, column], str(here["expected"].item())
+    """Description of one cell, with its tail probability."""
+    name = job.X.columns[column]
+    cell = cells.isel(obs=row, column=column)
+    value = job.X.iloc[row, column]
+    expected = str(cell["expected"].item())
     if not job.kinds[name].has_levels:
         value = job.cell(name, float(value))
-        expected = job.cell(name, float(here["expected"]))
-        if not np.isnan(here["lower"]):
-            expected = between(*(job.cell(name, float(here[end])) for end in ("lower", "upper")))
+        expected = job.cell(name, float(cell["expected"]))
+        if not np.isnan(cell["lower"]):
+            expected = between(*(job.cell(name, float(cell[end])) for end in ("lower", "upper")))
     return OddCell(job.row(row), str(name), str(value), expected, tail)

@@ -1,4 +1,4 @@
-"""The model and its priors in words, and what it takes to make it again."""
+"""Description of the model and its priors, and the facts that reproduce the fit."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ Priors = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Described:
-    """The model, and everything needed to make it again."""
+    """Description of the model, and the facts that reproduce the fit."""
 
     estimator: str  # Name of the classifier's class.
-    sentence: str  # What was chosen, and why.
-    given: str  # What the graph sums out, or takes as given.
+    message: str  # What was chosen, and why.
+    assumptions: str  # What the graph sums out, or takes as given.
     priors: tuple[tuple[str, str], ...]  # Quantity and prior, in words and numbers.
     trials: tuple[tuple[str, float, bool], ...]
     """Candidate, held-out log loss, whether it won; may be empty."""
@@ -44,8 +44,8 @@ def compute(job: Job, fitted: Fitted, refined: Any) -> Described:
     """Chosen settings, priors in words, and the call that fits again."""
     return Described(
         estimator=type(refined).__name__,
-        sentence=fitted.sentence,
-        given=GIVEN[job.family],
+        message=fitted.message,
+        assumptions=GIVEN[job.family],
         priors=_PRIORS[job.family](refined),
         trials=fitted.trials,
         facts=(*job.facts, ("model", fitted.call), ("seed", str(job.seed))),
@@ -53,8 +53,8 @@ def compute(job: Job, fitted: Fitted, refined: Any) -> Described:
 
 
 def say(described: Described) -> dict[str, str]:
-    """Which model was chosen, and why."""
-    return {"model": described.sentence}
+    """Message on the chosen model, with the reason."""
+    return {"model": described.message}
 
 
 def _stack(model: Any) -> Priors:
@@ -112,7 +112,7 @@ def _rbf(model: Any) -> Priors:
 
 
 def _sdgm(model: Any) -> Priors:
-    """Priors of the weights that are left."""
+    """Priors of the weights that the evidence keeps."""
     text = "Normal around 0; the precision of each maximises the evidence, infinite ones are gone"
     return (("weights", text),)
 

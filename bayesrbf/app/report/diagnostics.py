@@ -1,4 +1,4 @@
-"""Whether the computation went well: the fit, its chains, and what was said on the way."""
+"""Diagnostics of the computation: the fit, its chains, and warnings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Diagnostics:
         return any(rhat == rhat for _, _, rhat, _ in self.variables)
 
 
-def compute(drawn: Drawn, findings: tuple[Finding, ...], heard: tuple[str, ...]) -> Diagnostics:
+def compute(drawn: Drawn, findings: tuple[Finding, ...], caught: tuple[str, ...]) -> Diagnostics:
     """Sentences on the fit, the findings of ``diagnose()``, and a line per free variable."""
     refined = drawn.refined
     posterior = refined.posterior_[names.POSTERIOR]
@@ -59,15 +59,21 @@ def compute(drawn: Drawn, findings: tuple[Finding, ...], heard: tuple[str, ...])
     )
     fit = refined.fitted_
     if not fit.__lacks__("prior"):
-        asked = fit.rows.take(slice(None, None, -(-fit.rows.n_obs // MAX_ASKED)))
-        status += (f"Prior: {prior_sensitivity(fit, asked).message}",)
-    by_error = refined.model_.pools
-    read = drawn.sentence, status, findings, tuple(variables), heard
-    return Diagnostics(*read, draws is not None, by_error)
+        thinned = fit.rows.take(slice(None, None, -(-fit.rows.n_obs // MAX_ASKED)))
+        status += (f"Prior: {prior_sensitivity(fit, thinned).message}",)
+    return Diagnostics(
+        inference=drawn.message,
+        status=status,
+        findings=findings,
+        variables=tuple(variables),
+        warnings=caught,
+        drawn=draws is not None,
+        by_error=refined.model_.pools,
+    )
 
 
 def say(diagnostics: Diagnostics) -> dict[str, str]:
-    """Whether all went well by ``diagnose()``, and a sentence for page one where it did not.
+    """Summary of ``diagnose()``, and a sentence for page one where a finding is bad.
 
     No interval of a stack rests on draws of its weights, which the appendix judges.
     """

@@ -62,7 +62,7 @@ class UnsureRow:
     """A row that the model is least sure of, and what would help."""
 
     row: str  # What it is called.
-    given: str  # Label; empty where hidden.
+    label: str  # Label; empty where hidden.
     predicted: str  # What it is called: the decision, or the most probable class.
     probability: float  # Of the event, else of the most probable class, as are the limits.
     lower: float  # NaN without draws, as is the upper end.
@@ -105,7 +105,7 @@ class Doubt:
 
     @property
     def with_intervals(self) -> bool:
-        """Whether rows have intervals and kinds of doubt: a point has none."""
+        """Whether rows have intervals and epistemic uncertainty: a point estimate has none."""
         return any(row.lower == row.lower for row in self.rows)
 
     @property
@@ -117,8 +117,8 @@ class Doubt:
     def unsettled(self, costs: bool) -> tuple[int, int, str]:
         """Rows that no decision is settled for, of how many, and in which sense."""
         if costs and self.event is not None and self.undecided is not None:
-            how = f"their intervals hold the threshold of {percent(self.event.threshold)}"
-            return self.undecided, len(self.outcome), how
+            criterion = f"their intervals hold the threshold of {percent(self.event.threshold)}"
+            return self.undecided, len(self.outcome), criterion
         return self.below, self.judged, f"held out; no class reaches {percent(self.threshold)}"
 
 
@@ -131,7 +131,7 @@ def compute(
     uncertainty: xr.Dataset,
     intervals: str,
 ) -> Doubt:
-    """Uncertain rows, why they are, and what would help.
+    """Epistemic and aleatoric uncertainty of rows, the least sure rows, and advice.
 
     For an event they are those whose probability is nearest to the threshold in use, else those
     of most entropy. ``uncertainty`` is that of the rows at the positions ``known``.
@@ -140,8 +140,10 @@ def compute(
     """
     event = event_among(held_out, job.focus) if len(held_out.classes) == 2 else None
     total = uncertainty["total_entropy"].to_numpy()
+    # Without draws nothing is known of the model: all entropy counts as aleatoric.
     epistemic = np.nan_to_num(uncertainty["epistemic_entropy"].to_numpy())
-    order, undecided = -total, None
+    order = -total
+    undecided = None
     if event is not None:
         p, lower, upper = (
             uncertainty[name].to_numpy()[:, event.column]
@@ -153,7 +155,7 @@ def compute(
     # Rows that are settled are no doubt; some of them show how far they are from it.
     listed = LISTED_ROWS if undecided is None else int(np.clip(undecided, NEAREST, LISTED_ROWS))
     worst = np.argsort(order, kind="stable")[:listed]
-    own = next(iter(held_out.probabilities.values()))
+    probabilities = next(iter(held_out.probabilities.values()))
     scored, labels = held_out.scored, held_out.labels[known]
     right = uncertainty[names.PROBABILITY].to_numpy().argmax(1) == labels
     outcome = np.where(labels >= 0, right, -1)
@@ -164,7 +166,7 @@ def compute(
         outcome=outcome,
         rows=rows,
         judged=scored.size,
-        below=int((own[scored].max(1) < THRESHOLD).sum()),
+        below=int((probabilities[scored].max(1) < THRESHOLD).sum()),
         threshold=THRESHOLD,
         novel=novel_rows(job, judged),
         intervals=intervals,
@@ -180,42 +182,42 @@ def _unsure(
     worst: Int[np.ndarray, " row"],
     event: Event | None,
 ) -> tuple[UnsureRow, ...]:
-    """The least sure rows in words: by the probability of the event, or of the likeliest class.
+    """Descriptions of the least sure rows, by the probability of event or likeliest class.
 
     ``worst`` are their positions in the table.
     """
     has_density = FAMILIES[job.family].has_components
     nearest = _nearest(job.X.iloc[worst], model) if has_density else [""] * len(worst)
     # Shares of the model's own doubt: the draws have another, of which a gain is no part.
-    own = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST_DOUBT)
+    model_entropy = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST_DOUBT)
     worth = None
     if has_density or FAMILIES[job.family].pools:
-        worth = model.acquire_cells(job.X.iloc[worst])["gain"].to_pandas() / own[:, None]
+        worth = model.acquire_cells(job.X.iloc[worst])["gain"].to_pandas() / model_entropy[:, None]
     result = []
-    for place, row in enumerate(worst):
-        here = uncertainty.isel(obs=place)
-        p = here[names.PROBABILITY].to_numpy()
-        best = said = int(p.argmax())
+    for position, row in enumerate(worst):
+        of_row = uncertainty.isel(obs=position)
+        p = of_row[names.PROBABILITY].to_numpy()
+        best = decided = int(p.argmax())
         if event is not None:
             best = event.column
-            said = best if p[best] >= event.threshold else 1 - best
-        lower, upper = float(here["lower"][best]), float(here["upper"][best])
-        total = max(float(here["total_entropy"]), LEAST_DOUBT)
-        epistemic = float(here["epistemic_entropy"])
-        given = job.y.iloc[row]
+            decided = best if p[best] >= event.threshold else 1 - best
+        lower, upper = float(of_row["lower"][best]), float(of_row["upper"][best])
+        total = max(float(of_row["total_entropy"]), LEAST_DOUBT)
+        epistemic = float(of_row["epistemic_entropy"])
+        label = job.y.iloc[row]
         result.append(
             UnsureRow(
                 row=job.row(int(row)),
-                given="" if pd.isna(given) else str(given),
-                predicted=job.focus.action(model.classes_[said]),
+                label="" if pd.isna(label) else str(label),
+                predicted=job.focus.action(model.classes_[decided]),
                 probability=float(p[best]),
                 lower=lower,
                 upper=upper,
-                aleatoric=float(here["aleatoric_entropy"]),
+                aleatoric=float(of_row["aleatoric_entropy"]),
                 epistemic=epistemic,
-                component=nearest[place],
+                component=nearest[position],
                 help=what_would_help(
-                    {} if worth is None else worth.iloc[place],
+                    {} if worth is None else worth.iloc[position],
                     epistemic / total,
                     (lower, upper),
                     event is not None and (upper < event.threshold or lower > event.threshold),
@@ -226,7 +228,7 @@ def _unsure(
 
 
 def _nearest(X: pd.DataFrame, density: Any) -> list[str]:
-    """The component with the largest responsibility for each row."""
+    """Name of the component with the largest responsibility for each row."""
     components = component_names(density)
     shares = np.asarray(density.transform(X))
     return [components[component] for component in shares.argmax(axis=1)]
@@ -257,7 +259,7 @@ def what_would_help(
 
 
 def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float, overlap: bool) -> str:
-    """The cell, the rows or the kind of measurement that would take doubt away."""
+    """Advice: the cell, rows or other measurement that would reduce the uncertainty most."""
     gains = {name: gain for name, gain in worth.items() if gain == gain}
     best = max(gains, key=gains.__getitem__, default=None)
     if best is not None and gains[best] > WORTH:
@@ -273,17 +275,18 @@ def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float, overlap: bo
 def held_out_uncertainty(
     fit: Any, held_out: HeldOutRows, uncertainty: xr.Dataset
 ) -> tuple[Int[np.ndarray, " row"], xr.Dataset]:
-    """Positions of the rows whose label no fit behind their answer had seen, and these answers.
+    """Positions of the rows predicted without their label, and uncertainty of these rows.
 
     Labelled rows were held out; of rows without a label ``uncertainty`` has the answers. Where
     rows that were held out have no interval, no row has one.
     """
-    own, prob = next(iter(held_out.probabilities.values())), float(uncertainty.attrs["prob"])
+    p = next(iter(held_out.probabilities.values()))
+    prob = float(uncertainty.attrs["prob"])
     answers = {name: values.to_numpy().copy() for name, values in uncertainty.data_vars.items()}
-    found = fit.held_out_summary(own, prob)
+    found = fit.held_out_summary(p, prob)
     rows = held_out.scored if found is None else found[0]
-    answers[names.PROBABILITY][rows] = own[rows]
-    answers["total_entropy"][rows] = entropy(own[rows])
+    answers[names.PROBABILITY][rows] = p[rows]
+    answers["total_entropy"][rows] = entropy(p[rows])
     spreads = ("lower", "upper", "aleatoric_entropy", "epistemic_entropy")
     for name in spreads:
         values = np.nan if found is None else getattr(found[1], name.removesuffix("_entropy"))
@@ -360,31 +363,31 @@ def rehearse(job: Job, drawn: Drawn, n_repeats: int = 2) -> xr.Dataset:
 
 
 def _rehearsed(job: Job, drawn: Drawn) -> str:
-    """The sentence of the rehearsal, and whether intervals are too narrow."""
+    """Message of the rehearsal, with a warning where intervals are too narrow."""
     try:
         rehearsal = rehearse(job, drawn)
     except ValueError as error:
         # Labels drawn for a table with rare classes may allow no fit; the report does without.
         return f"How often these intervals hold the truth could not be tried: {error}"
-    sentence = str(rehearsal.attrs["sentence"])
+    message = str(rehearsal.attrs["sentence"])
     at = rehearsal.sel(level=REHEARSED_LEVEL)
     most = float(at["overall_coverage"] + SURELY_NARROW * at["overall_error"])
     if most >= REHEARSED_LEVEL:
-        return sentence
+        return message
     return (
-        f"{sentence} They are too narrow: {number(SURELY_NARROW)} standard errors more would be "
+        f"{message} They are too narrow: {number(SURELY_NARROW)} standard errors more would be "
         f"{percent(most)}. Less is known than they show."
     )
 
 
 def tell(doubt: Doubt, *, costs: bool) -> Iterator[tuple[str, str]]:
-    """How many rows no decision is settled for."""
-    some, rows, how = doubt.unsettled(costs)
-    yield "unsure of", f"{some} of {plural(rows, 'row')}, {how}"
+    """Number of rows without a settled decision, as a line."""
+    n_unsettled, rows, criterion = doubt.unsettled(costs)
+    yield "unsure of", f"{n_unsettled} of {plural(rows, 'row')}, {criterion}"
 
 
 def say(doubt: Doubt) -> dict[str, str]:
-    """How many rows are unsure, how many intervals leave the answer open, and what to do then."""
+    """Messages on the number of unsure rows and of open intervals, with advice."""
     share = float(doubt.epistemic.sum() / max((doubt.aleatoric + doubt.epistemic).sum(), 1e-300))
     kinds = "without intervals of rows held out the kinds of doubt cannot be told apart."
     if doubt.epistemic.any():
@@ -416,28 +419,28 @@ def say(doubt: Doubt) -> dict[str, str]:
 
 
 def show(doubt: Doubt) -> dict[str, Any]:
-    """Every row by both kinds of doubt; no picture where they cannot be told apart."""
+    """Epistemic against aleatoric entropy of every row; None without intervals."""
     marks = {"held-out prediction right": "dot c0", "wrong": "cross c1", "no label": "ring c2"}
     drawn = _doubt(doubt) if doubt.epistemic.any() else None
     return {"doubt": drawn, "outcomes": legend(marks)}
 
 
 def _doubt(doubt: Doubt) -> Markup:
-    """Every row by both parts of its entropy."""
+    """Scatter of epistemic against aleatoric entropy, one mark a row."""
     aleatoric, epistemic, outcome = doubt.aleatoric, doubt.epistemic, doubt.outcome
     axes = PlotArea(
         (0.0, max(float(aleatoric.max(initial=0)), 0.05) * 1.05),
         (0.0, max(float(epistemic.max(initial=0)), 0.005) * 1.08),
         WIDE_BOX,
     )
-    places = np.unique(np.linspace(0, len(outcome) - 1, MOST_POINTS).astype(int))
-    places = places[np.argsort(-outcome[places], kind="stable")]
-    places = np.concatenate([places[outcome[places] != 0], places[outcome[places] == 0]])
+    rows = np.unique(np.linspace(0, len(outcome) - 1, MOST_POINTS).astype(int))
+    rows = rows[np.argsort(-outcome[rows], kind="stable")]
+    rows = np.concatenate([rows[outcome[rows] != 0], rows[outcome[rows] == 0]])
     dots = [
         _outcome_mark(
             axes.at_x(float(aleatoric[i])), axes.at_y(float(epistemic[i])), int(outcome[i])
         )
-        for i in places
+        for i in rows
     ]
     title = (
         f"Doubt by overlap (aleatoric) against doubt about the model (epistemic) of "

@@ -1,4 +1,4 @@
-"""What pictures of several sections share: sizes, legends, curves.
+"""Sizes, legends and curves that several sections draw.
 
 Colours are classes of the page's style sheet, so that one picture serves light, dark and print.
 Shapes differ wherever colours do.
@@ -50,7 +50,7 @@ def legend(entries: Mapping[str, str]) -> Markup:
 
 
 def curve(axes: PlotArea, across: np.ndarray, up: np.ndarray, style: str) -> Markup:
-    """A curve."""
+    """A polyline through points of a plotting area."""
     xs, ys = (map(float, values) for values in (across, up))
     return element("polyline", class_=style, points=points(map(axes.at_x, xs), map(axes.at_y, ys)))
 
@@ -81,8 +81,8 @@ def profile(
     if not levels:
         marks.append(curve(axes, across, up, f"line {style}"))
     if radius:
-        places = zip(across.tolist(), up.tolist(), strict=True)
-        marks += [dot(axes.at_x(x), axes.at_y(y), radius, f"fill {style}") for x, y in places]
+        positions = zip(across.tolist(), up.tolist(), strict=True)
+        marks += [dot(axes.at_x(x), axes.at_y(y), radius, f"fill {style}") for x, y in positions]
     return marks
 
 
@@ -130,7 +130,7 @@ def level_names(axes: PlotArea, name: str, levels: Sequence[str]) -> Markup:
 def stacked(
     bars: Float[np.ndarray, "series bar"], width: float, height: float, styles: Sequence[str]
 ) -> list[Markup]:
-    """Bars side by side, those of later series above those of earlier ones."""
+    """Stacked bars, one stack a bin; later series are above earlier ones."""
     wide = width / max(bars.shape[1], 1)
     scale = height / (float(bars.sum(0).max(initial=0.0)) or 1.0)
     tops = height - scale * bars.cumsum(axis=0)
@@ -146,13 +146,13 @@ def stacked(
     ]
 
 
-def share_bar(share: float, what: str) -> Markup:
+def share_bar(share: float, title: str) -> Markup:
     """A share as a bar of the size of a word; ``what`` is its text alternative."""
     trough, bar = (
         rect(0, 1, width, 8, style, rx=2)
         for width, style in ((60, "trough"), (60 * share, "fill c0"))
     )
-    return picture(60.0, 10.0, what, trough, bar)
+    return picture(60.0, 10.0, title, trough, bar)
 
 
 def upright(axes: PlotArea, at: float) -> Markup:
@@ -184,8 +184,8 @@ def bars(
     for i, (name, (_, values)) in enumerate(zip(names, rows, strict=True)):
         y = 6 + step * i
         marks.append(element("text", name, class_="tick end", x=left - 8, y=y + 9 + BAR / 2 * n))
-        for place, (value, style) in enumerate(values):
-            top, end = y + 5 + BAR * place, axes.at_x(value)
+        for lane, (value, style) in enumerate(values):
+            top, end = y + 5 + BAR * lane, axes.at_x(value)
             marks += [
                 rect(left, top, end - left, BAR - 1, style),
                 element("text", cell(value, decimals), class_="tick start", x=end + 5, y=top + 10),

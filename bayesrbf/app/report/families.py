@@ -1,4 +1,4 @@
-"""The families that a report can fit, how they are drawn, and how they compare with peers."""
+"""Families that a report can fit, their posterior draws, and their comparison with peers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Fitted:
 
     model: Any  # At its fitted point.
     call: str  # The constructor's call.
-    sentence: str  # What was chosen, and why.
+    message: str  # What was chosen, and why.
     trials: tuple[tuple[str, float, bool], ...] = ()
     """Candidate, held-out log loss, whether it was chosen; empty where there was no choice."""
     out_of_fold: pd.DataFrame | None = None
@@ -101,7 +101,7 @@ def common_settings(job: Job) -> dict[str, Any]:
 
 
 def _fixed(
-    job: Job, estimator: str, settings: Settings, sentence: str, pools: bool = False
+    job: Job, estimator: str, settings: Settings, message: str, pools: bool = False
 ) -> Procedure:
     """The procedure of a family whose settings do not depend on labels.
 
@@ -120,19 +120,19 @@ def _fixed(
         model = build(**{**common_settings(job), **settings, **cv}).fit(X, y, groups=groups)
         out_of_fold = model.out_of_fold_ if pools and not job.judged_apart else None
         call = f"{estimator}({', '.join(f'{key}={value!r}' for key, value in settings.items())})"
-        return Fitted(model, call, sentence, out_of_fold=out_of_fold)
+        return Fitted(model, call, message, out_of_fold=out_of_fold)
 
     return fit
 
 
 def _stack(job: Job) -> Procedure:
-    """All members that the table asks for."""
+    """Procedure of a stack with all members that suit the table."""
     procedure = _fixed(job, "StackedClassifier", {}, "", pools=True)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:
         fitted = procedure(X, y)
         # Many rows add a member: the fit alone knows their number.
-        return replace(fitted, sentence=f"A stack of {len(fitted.model.members_)} members.")
+        return replace(fitted, message=f"A stack of {len(fitted.model.members_)} members.")
 
     return fit
 
@@ -151,58 +151,58 @@ def _mixture(job: Job) -> Procedure:
         names = [_in_words(candidate, job) for candidate in fitted.model.candidates_]
         scores = [candidate.log_score for candidate in fitted.model.candidates_]
         trials = tuple(
-            (name, -score, place == 0)
-            for place, (name, score) in enumerate(zip(names, scores, strict=True))
+            (name, -score, rank == 0)
+            for rank, (name, score) in enumerate(zip(names, scores, strict=True))
         )
-        sentence = f"Among {len(names)} candidates the rule chose: {names[0]}."
-        return replace(fitted, sentence=sentence, trials=trials)
+        message = f"Among {len(names)} candidates the rule chose: {names[0]}."
+        return replace(fitted, message=message, trials=trials)
 
     return fit
 
 
 def _in_words(candidate: MixtureCandidate, job: Job) -> str:
-    """Structure of a mixture, and what it makes of hidden labels and of missing cells."""
-    parts = [f"{plural(max(candidate.n_components), 'component')} a class"]
+    """Description of a mixture: its structure, and its use of unlabelled rows and missing cells."""
+    facts = [f"{plural(max(candidate.n_components), 'component')} a class"]
     if len(job.categorical) < len(job.X.columns):
         shape = {"full": "full", "diag": "diagonal"}[candidate.covariance_type]
         shared = "shared" if candidate.tied else "own"
-        parts[0] += f", {shared} {shape} covariances"
+        facts[0] += f", {shared} {shape} covariances"
     if job.y.isna().any():
         weight = candidate.unlabelled_weight
         word = "not" if weight == 0 else "fully" if weight == 1 else "little"
-        parts.append(f"rows without a label count {word}")
+        facts.append(f"rows without a label count {word}")
     if candidate.informative:
-        parts.append("missing cells tell something")
-    return "; ".join(parts)
+        facts.append("missing cells tell something")
+    return "; ".join(facts)
 
 
 def _rbf(job: Job) -> Procedure:
     """An RBF network with its defaults."""
-    sentence = (
+    message = (
         "A network whose hidden layer is a mixture of ten components, shared by all classes, "
         "fitted jointly with its output layer."
     )
-    return _fixed(job, "RBFNetworkClassifier", {}, sentence)
+    return _fixed(job, "RBFNetworkClassifier", {}, message)
 
 
 def _sdgm(job: Job) -> Procedure:
     """A sparse mixture with its defaults and a temperature."""
-    sentence = (
+    message = (
         "A sparse discriminative mixture of three components a class, of which the evidence "
         "keeps what it needs; the more probable of two starts, because each takes long on tables "
         "with holes."
     )
     settings = {"prediction": "single-mode", "n_init": 2, "calibrate": True}
-    return _fixed(job, "SDGMClassifier", settings, sentence)
+    return _fixed(job, "SDGMClassifier", settings, message)
 
 
 def _median_lvq(job: Job) -> Procedure:
     """Exemplars under Gower's dissimilarity, and a temperature."""
-    sentence = (
+    message = (
         "Two rows of each class stand for it, compared by Gower's dissimilarity; the width of "
         "the kernel was chosen by cross-validation."
     )
-    return _fixed(job, "MedianLVQClassifier", {"calibrate": True}, sentence)
+    return _fixed(job, "MedianLVQClassifier", {"calibrate": True}, message)
 
 
 QUICK_FOLDS: Final = 3
@@ -241,7 +241,7 @@ def check_method(name: str, inference: str) -> None:
 
 
 def refitted_as(job: Job) -> tuple[Job, str]:
-    """The job by whose recipe samples of the rows are fitted, and a sentence on that recipe.
+    """The job that refits samples of the rows, and a sentence on its recipe.
 
     Copies of a row that a sample holds are a group: no split has them on both sides.
     """
@@ -256,7 +256,7 @@ def refitted_as(job: Job) -> tuple[Job, str]:
 
 
 class Recipe(ClassifierMixin, BaseEstimator):
-    """A procedure as scikit-learn has classifiers; the index of y tells it the rows."""
+    """A procedure as a scikit-learn classifier; it finds its rows by the index of y."""
 
     def __init__(self, procedure: Procedure) -> None:
         self.procedure = procedure
@@ -307,10 +307,10 @@ class Comparison:
     note: str = ""  # On the rows that are compared.
 
     @property
-    def sentence(self) -> str:
-        """The best one, and who is not surely behind it."""
-        best, *others = self.contestants
-        near = [contestant.name for contestant in others if not contestant.behind_lower > 0]
+    def message(self) -> str:
+        """The best contestant, and contestants whose interval of the difference holds 0."""
+        best, *rivals = self.contestants
+        near = [contestant.name for contestant in rivals if not contestant.behind_lower > 0]
         head = f"{best.name} has the lowest log loss"
         if not near:
             return f"{head}; the {percent(self.prob)} intervals of all differences are above 0."
@@ -329,11 +329,11 @@ def _boosting(job: Job) -> Fitter:
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Pipeline:
         labelled = y.notna().to_numpy()
-        places = [X.columns.get_loc(name) for name in job.categorical]
+        positions = [X.columns.get_loc(name) for name in job.categorical]
         codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
-        columns = ColumnTransformer([("categorical", codes, places)], remainder="passthrough")
+        columns = ColumnTransformer([("categorical", codes, positions)], remainder="passthrough")
         model = HistGradientBoostingClassifier(
-            categorical_features=list(range(len(places))), random_state=job.seed
+            categorical_features=list(range(len(positions))), random_state=job.seed
         )
         return make_pipeline(columns, model).fit(X[labelled], y[labelled])
 
@@ -341,7 +341,7 @@ def _boosting(job: Job) -> Fitter:
 
 
 def compare(job: Job, models: Sequence[FamilyName], *, phase: Phase = silently) -> Comparison:
-    """Hold every row out once of every contestant, choices included, on the same folds."""
+    """Cross-validate all contestants, choices included, on the same folds."""
     fitters: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
     fitters |= peers(job)
     held_out = hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase)
@@ -352,24 +352,26 @@ def compare(job: Job, models: Sequence[FamilyName], *, phase: Phase = silently) 
 
 
 def with_score(points: pd.Series, held_out: HeldOutRows, event: Event) -> tuple[HeldOutRows, str]:
-    """An existing score as one more classifier, of the rows that have it alone, and a note."""
+    """The held-out rows with the score as one more classifier, and a note."""
     rows, c = held_out.scored, event.column
     happened = held_out.labels[rows] == c
-    p, how = score_as_probability(
+    p, conversion = score_as_probability(
         points.to_numpy(dtype=float)[rows], happened, held_out.folds[rows]
     )
-    both, folds = np.full((held_out.labels.size, 2), np.nan), held_out.folds.copy()
+    both = np.full((held_out.labels.size, 2), np.nan)
+    folds = held_out.folds.copy()
     both[rows, c], both[rows, 1 - c] = p, 1 - p
     folds[rows[np.isnan(p)]] = -1
     name = f"score {points.name}"
-    every, seconds = {**held_out.probabilities, name: both}, {**held_out.seconds, name: 0.0}
+    every = {**held_out.probabilities, name: both}
+    seconds = {**held_out.seconds, name: 0.0}
     left = f"{plural(int((~np.isnan(p)).sum()), 'row')} with a score"
-    note = f"All fits are as without it, and {left} are compared; {how}."
+    note = f"All fits are as without it, and {left} are compared; {conversion}."
     return replace(held_out, folds=folds, probabilities=every, seconds=seconds), note
 
 
 def _fitter(job: Job, name: FamilyName) -> Fitter:
-    """A family with everything that it chooses, as the report fits it."""
+    """Fitter of a family with all of its choices, as the report fits it."""
     procedure = FAMILIES[name].procedure(job)
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Any:
@@ -393,9 +395,9 @@ def judged(
     shown = [event_among(held_out, ANYTHING).column] if len(classes) == 2 else None
     units = None if groups is None else groups[rows]
     p = {name: every[rows] for name, every in held_out.probabilities.items()}
-    losses = {name: log_loss(own, labels) for name, own in p.items()}
+    losses = {name: log_loss(probabilities, labels) for name, probabilities in p.items()}
     order = sorted(losses, key=lambda name: float(losses[name].mean()))
-    behind = {name: mean(own - losses[order[0]]) for name, own in losses.items()}
+    behind = {name: mean(loss - losses[order[0]]) for name, loss in losses.items()}
     return Comparison(
         rows=rows.size,
         folds=int(held_out.folds.max()) + 1,
@@ -427,16 +429,16 @@ def lines_of(comparison: Comparison) -> list[str]:
         if contestant.behind:
             between = ends(contestant.behind_lower, contestant.behind_upper)
             behind = [number(contestant.behind), between]
-        own = [number(contestant.log_loss), spread(contestant.standard_error)]
+        loss = [number(contestant.log_loss), spread(contestant.standard_error)]
         took = f"{contestant.seconds:.1f}"
-        table.append([contestant.name, "", *own, *behind, percent(contestant.share_right), took])
+        table.append([contestant.name, "", *loss, *behind, percent(contestant.share_right), took])
     return [
         f"{plural(comparison.rows, 'row')} held out once each, in "
         f"{plural(comparison.folds, 'fold')}; log loss in nats a row",
         *aligned(table),
         *(aligned(events) if (events := _of_event(comparison)) else []),
         *([comparison.note] if comparison.note else []),
-        comparison.sentence,
+        comparison.message,
     ]
 
 
@@ -447,12 +449,12 @@ def _of_event(comparison: Comparison) -> list[list[str]]:
         return []
     table = [[f"event: {clipped(events[0].event, 24)}", "", "AUROC", "Brier", "O:E", "slope"]]
     for contestant in comparison.contestants:
-        one = contestant.performance.events[0]
-        figures = one.auroc, one.brier, one.observed_to_expected, one.slope
-        told = [with_ends(each) for each in figures]
-        if one.slope.lower < 0 and one.slope.upper > UNKNOWN_SLOPE:
-            told[-1] = "–"
-        table.append([contestant.name, "", *told])
+        event = contestant.performance.events[0]
+        figures = event.auroc, event.brier, event.observed_to_expected, event.slope
+        written = [with_ends(figure) for figure in figures]
+        if event.slope.lower < 0 and event.slope.upper > UNKNOWN_SLOPE:
+            written[-1] = "–"
+        table.append([contestant.name, "", *written])
     return table
 
 
@@ -492,7 +494,7 @@ class Drawn:
 
     model: Any
     refined: Any  # At its fitted point, too, if ``"map"`` was asked for.
-    sentence: str  # How the posterior was made, and why.
+    message: str  # How the posterior was made, and why.
     options: Mapping[str, Any] = field(default_factory=dict)  # That it was drawn with.
 
 
@@ -521,16 +523,16 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     if not refined.draws_.complete:  # what was drawn is no answer to what was asked
         raise KeyboardInterrupt
     amount = plural(len(refined.draws_.theta) * draws, "draw")
-    sentence = f"{METHOD_NAMES[method]}: {amount} in {plural(size, 'coordinate')}, {why}"
+    message = f"{METHOD_NAMES[method]}: {amount} in {plural(size, 'coordinate')}, {why}"
     if compared:
-        sentence = f"{sentence} {COMPARED}"
+        message = f"{message} {COMPARED}"
     if FAMILIES[job.family].pools:
-        sentence = f"{sentence} {OF_ERROR}"
-    return Drawn(model, refined, sentence, options)
+        message = f"{message} {OF_ERROR}"
+    return Drawn(model, refined, message, options)
 
 
 def _draws_kept(usual: int, size: int) -> int:
-    """Draws of each of four chains that take no more than ``BYTES``, of so many coordinates.
+    """Draws of each of four chains that fit into ``BYTES``, by the number of coordinates.
 
     >>> _draws_kept(1000, 30), _draws_kept(1000, 3774)
     (1000, 165)

@@ -32,7 +32,7 @@ EXAMPLES = 12
 
 @dataclass(frozen=True)
 class Filled:
-    """A missing cell and what was filled in."""
+    """A missing cell and its imputation."""
 
     row: str  # What it is called.
     column: str
@@ -44,7 +44,7 @@ class Filled:
 
 @dataclass(frozen=True)
 class Imputations:
-    """Missing cells, and how well the model fills cells whose value is known."""
+    """Imputed cells, and coverage and error of imputations of known cells."""
 
     missing: int  # Number of cells.
     examples: tuple[Filled, ...]
@@ -71,7 +71,7 @@ class HeldOutCells:
 
 
 def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
-    """Fit without each fold and fill in its cells one at a time, as ``impute`` would.
+    """Out-of-fold imputation: every observed cell given the rest of its row.
 
     The folds hold rows without a label out, too. Settings are the best of the whole table, of all
     fits of the pool: choosing them anew takes many times as long as the fits. Cells of a column
@@ -97,9 +97,9 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
         tail, expected = np.full((2, len(fills.tail), len(reals)), np.nan)
         columns = fitted.columns_
         feature_of = {columns.names[i]: at for i, at in columns.number_features.items()}
-        there = [place for place, name in enumerate(reals) if name in feature_of]
-        places = [feature_of[reals[place]] for place in there]
-        tail[:, there], expected[:, there] = fills.tail[:, places], fills.expected[:, places]
+        there = [position for position, name in enumerate(reals) if name in feature_of]
+        features = [feature_of[reals[position]] for position in there]
+        tail[:, there], expected[:, there] = fills.tail[:, features], fills.expected[:, features]
         return tail, expected
 
     numbers = np.unique(folds[folds >= 0]).tolist()
@@ -116,14 +116,14 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
 
 
 def left_out(density: MixtureDensity, table: pd.DataFrame) -> JudgedCells:
-    """Every observed cell given the rest of its row."""
+    """Tail probability and expectation of every observed cell given the rest of its row."""
     mixture = density.fitted_.model
     rows = mixture.standardise(encode(table, density.columns_))
     return leave_one_cell_out(rows, cell_law(mixture, density.columns_))
 
 
 def compute(job: Job, judged: JudgedTable, cells: HeldOutCells | None) -> Imputations:
-    """Missing cells with intervals, and the coverage of such intervals.
+    """Imputations of missing cells with intervals, and the coverage of the intervals.
 
     Coverage is that of the missing cells where they are known; else that of observed cells of rows
     held out of the fit.
@@ -144,7 +144,7 @@ def compute(job: Job, judged: JudgedTable, cells: HeldOutCells | None) -> Imputa
         missing=int(missing.sum()),
         examples=() if drawn is None else _examples(job, drawn, holes),
         nominal=NOMINAL,
-        covered=np.array([each.mean() if each.size else np.nan for each in inside]),
+        covered=np.array([covers.mean() if covers.size else np.nan for covers in inside]),
         n_checked=inside[0].size,
         hidden_truth=cells is None,
         truth=truth,
@@ -176,7 +176,7 @@ def _errors(misses: np.ndarray, from_mean: np.ndarray) -> tuple[tuple[str, float
 def _against_truth(
     job: Job, drawn: _Completed, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Depth in the draws of cells that are known, the cells, and what was filled in."""
+    """|2 rank - 1| of known cells among the draws, the cells, and their means over draws."""
     assert job.truth is not None
     truth = job.truth.X[drawn.reals].iloc[rows].to_numpy(dtype=float)
     observed = job.X[drawn.reals]
@@ -184,43 +184,43 @@ def _against_truth(
     rank = ((drawn.values < truth).sum(0) + 0.5) / (len(drawn.values) + 1)
     filled = (drawn.values.mean(0) - centre) / scale
     every = np.abs(2 * rank - 1), (truth - centre) / scale, filled
-    depth, true, filled = (one[drawn.missing] for one in every)
+    depth, true, filled = (cells[drawn.missing] for cells in every)
     return depth, true, filled
 
 
 def _examples(job: Job, drawn: _Completed, rows: np.ndarray) -> tuple[Filled, ...]:
     """A few missing cells, chosen at random."""
-    places = np.argwhere((drawn.X.isna() & job.X.notna().any()).to_numpy())
-    chosen = np.random.default_rng(job.seed).permutation(len(places))[:EXAMPLES]
-    return tuple(_filled(job, drawn, rows, *places[i].tolist()) for i in np.sort(chosen))
+    positions = np.argwhere((drawn.X.isna() & job.X.notna().any()).to_numpy())
+    chosen = np.random.default_rng(job.seed).permutation(len(positions))[:EXAMPLES]
+    return tuple(_filled(job, drawn, rows, *positions[i].tolist()) for i in np.sort(chosen))
 
 
-def _filled(job: Job, drawn: _Completed, rows: np.ndarray, place: int, column: int) -> Filled:
-    """One missing cell in words."""
+def _filled(job: Job, drawn: _Completed, rows: np.ndarray, position: int, column: int) -> Filled:
+    """Description of one missing cell."""
     name = drawn.X.columns[column]
-    true: Any = "" if job.truth is None else job.truth.X[name].iloc[rows[place]]
+    true: Any = "" if job.truth is None else job.truth.X[name].iloc[rows[position]]
     if name in drawn.reals:
-        values = drawn.values[:, place, drawn.reals.index(name)]
+        values = drawn.values[:, position, drawn.reals.index(name)]
         low, high = np.quantile(values, [0.05, 0.95])
         value = job.mean(name, float(values.mean()))
         interval = between(job.cell(name, float(low)), job.cell(name, float(high)))
         truth = "" if job.truth is None else job.cell(name, float(true))
     elif not job.kinds[name].has_levels:  # on a circle
         kind = job.kinds[name]
-        cells = np.array([table[name].iloc[place] for table in drawn.tables], dtype=float)
+        cells = np.array([table[name].iloc[position] for table in drawn.tables], dtype=float)
         mean = kind.encode(cells).mean(axis=0, keepdims=True)
         value = job.mean(name, float(kind.decode(mean)[0]))
         interval = f"± {job.mean(name, float(kind.deviation(mean)[0]))}"
         truth = "" if job.truth is None else job.cell(name, float(true))
     else:
-        levels = pd.Series([table[name].iloc[place] for table in drawn.tables]).value_counts()
+        levels = pd.Series([table[name].iloc[position] for table in drawn.tables]).value_counts()
         value, interval = str(levels.index[0]), percent(levels.iloc[0] / levels.sum())
         truth = str(true)
-    return Filled(job.row(int(rows[place])), str(name), value, interval, truth)
+    return Filled(job.row(int(rows[position])), str(name), value, interval, truth)
 
 
 def say(imputations: Imputations, missing: float) -> dict[str, str]:
-    """How many cells are filled in, and how well; ``missing`` is the empty share."""
+    """Message on number and coverage of the imputations; ``missing`` is the missing fraction."""
     head = f"{plural(imputations.missing, 'missing cell')} can be filled in"
     if imputations.missing == 0:
         empty = missing > 0
@@ -273,8 +273,8 @@ def _against_hidden(imputations: Imputations) -> Markup:
     """Filled cells against hidden ones, in standard deviations from the column's mean."""
     truth, filled, ends = imputations.truth, imputations.filled, (-3.0, 5.0)
     axes = PlotArea(ends, ends, (44.0, 12.0, 284.0, 252.0))
-    places = np.unique(np.linspace(0, len(truth) - 1, 1200).astype(int))
-    inside = [i for i in places if ends[0] < truth[i] < ends[1] and ends[0] < filled[i] < ends[1]]
+    sample = np.unique(np.linspace(0, len(truth) - 1, 1200).astype(int))
+    inside = [i for i in sample if ends[0] < truth[i] < ends[1] and ends[0] < filled[i] < ends[1]]
     dots = [
         dot(axes.at_x(float(filled[i])), axes.at_y(float(truth[i])), 2, "fill c0 veil")
         for i in inside

@@ -59,7 +59,7 @@ Phase = Callable[[str], AbstractContextManager[None]]
 
 
 def silently(name: str) -> AbstractContextManager[None]:
-    """Surround a phase and show nothing."""
+    """A phase without a display."""
     return nullcontext()
 
 
@@ -101,10 +101,11 @@ def hold_out(
     splits = splits_of(labels, n_folds, seed) if splits is None else splits
     folds = splits.folds
     results = {name: np.full((len(X), classes.size), np.nan) for name in fitters}
-    parts = [(fold, name) for fold in splits.numbers.tolist() for name in fitters]
+    tasks = [(fold, name) for fold in splits.numbers.tolist() for name in fitters]
 
-    def answer(part: tuple[int, str]) -> tuple[np.ndarray, float]:
-        (fold, name), start = part, perf_counter()
+    def answer(task: tuple[int, str]) -> tuple[np.ndarray, float]:
+        fold, name = task
+        start = perf_counter()
         test, train = folds == fold, splits.training(fold)
         fitted = fitters[name](X[train], y[train])
         columns = np.searchsorted(classes, fitted.classes_)
@@ -114,15 +115,15 @@ def hold_out(
 
     seconds = dict.fromkeys(fitters, 0.0)
     with phase(CROSS_VALIDATION):
-        answers = run_tasks(answer, parts, "Folds")
-    for (fold, name), (probabilities, took) in zip(parts, answers, strict=True):
+        answers = run_tasks(answer, tasks, "Folds")
+    for (fold, name), (probabilities, took) in zip(tasks, answers, strict=True):
         results[name][folds == fold] = probabilities
         seconds[name] += took
     return HeldOutRows(tuple(classes.tolist()), labels, folds, results, seconds)
 
 
 def class_frequencies(X: pd.DataFrame, y: pd.Series) -> Frequencies:
-    """The baseline whose probabilities are the class frequencies of the labelled rows."""
+    """Fitter of the baseline: the class frequencies of the labelled rows."""
     classes, labels = encode_labels(y)
     counts = np.bincount(labels[labels >= 0], minlength=classes.size)
     return Frequencies(classes, counts / counts.sum())
@@ -150,7 +151,7 @@ def rivals(job: Job) -> dict[str, Fitter]:
 
 
 def _by_chance(y: pd.Series) -> Splits:
-    """Five folds of labels, or as many as a class has rows."""
+    """Five stratified folds, fewer where a class has fewer rows."""
     return splits_of(encode_labels(y)[1], 5, 0)
 
 
@@ -179,14 +180,14 @@ def _ridge(penalty: float) -> LogisticRegression:
 def _penalty(Z: Any, labels: Int[np.ndarray, " obs"], pairs: Sequence[tuple[Any, Any]]) -> float:
     """The penalty of least log loss on rows held out; 1 where none can be held out."""
     classes = np.unique(labels)
-    parts = [(train, test) for train, test in pairs if np.isin(classes, labels[train]).all()]
-    if not parts:
+    splits = [(train, test) for train, test in pairs if np.isin(classes, labels[train]).all()]
+    if not splits:
         return 1.0
     losses: list[float] = []
     for penalty in PENALTIES:
         rows = [
             log_loss(_ridge(penalty).fit(Z[a], labels[a]).predict_proba(Z[b]), labels[b])
-            for a, b in parts
+            for a, b in splits
         ]
         losses.append(float(np.concatenate(rows).mean()))
         if len(losses) - 1 - int(np.argmin(losses)) >= WORSE_IN_A_ROW:
@@ -195,7 +196,7 @@ def _penalty(Z: Any, labels: Int[np.ndarray, " obs"], pairs: Sequence[tuple[Any,
 
 
 class HalfRanks(TransformerMixin, BaseEstimator):
-    """Half ranks of real columns, learnt from the training rows; missing cells stay missing."""
+    """Half ranks of real columns by the training rows; missing cells stay missing."""
 
     def fit(self, X: pd.DataFrame, y: object = None) -> Self:
         """Learn location, scale and ranks of every column."""
@@ -204,7 +205,7 @@ class HalfRanks(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: pd.DataFrame) -> Float[np.ndarray, "obs feature"]:
-        """Map rows."""
+        """Half ranks of the cells of rows."""
         return self.maps_.forward(X.to_numpy(np.float64))
 
 

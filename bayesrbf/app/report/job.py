@@ -1,4 +1,4 @@
-"""One table and what was asked about it: rows, options, splits."""
+"""A job: a table with its options and splits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bayesrbf.table.kinds import Kind
 
 @dataclass(frozen=True)
 class Splits:
-    """Folds, and what keeps rows out of their training parts."""
+    """Folds, with times, groups or centres that keep rows out of their training rows."""
 
     folds: Int[np.ndarray, " obs"]  # That holds a row out; -1 where none does.
     groups: Int[np.ndarray, " obs"] | None = None  # Rows of one number are on one side.
@@ -43,7 +43,7 @@ class Splits:
         return numbers
 
     def training(self, fold: int) -> Bool[np.ndarray, " obs"]:
-        """The rows that teach the model that predicts a fold."""
+        """Mask of the training rows of a fold."""
         out = self.folds == fold
         teaches = ~out
         if self.times is not None:
@@ -60,20 +60,20 @@ class Splits:
         ]
 
     @property
-    def sentence(self) -> str:
+    def message(self) -> str:
         """Sentences on hold-out by time or by group; empty where rows are held out by chance."""
-        parts = []
+        texts = []
         if self.centres:
-            parts.append(
+            texts.append(
                 f"Each of {plural(len(self.centres), 'centre')} was held out in turn, and "
                 "predicted from the rows of all others."
             )
             if (rest := int((self.folds < 0).sum())) > 0:
                 rows = plural(rest, "row")
-                parts.append(f"{rows} without a centre or a label taught all, and were not judged.")
+                texts.append(f"{rows} without a centre or a label taught all, and were not judged.")
         if self.times is not None:
             n_rows, folds = int((self.folds >= 0).sum()), self.numbers.size
-            parts.append(
+            texts.append(
                 f"The latest {plural(n_rows, 'labelled row')} were held out in "
                 f"{plural(folds, 'part')}, each predicted from the rows before it; weights and "
                 "temperatures were fitted to some of those held out by chance, so that a drift is "
@@ -81,8 +81,8 @@ class Splits:
             )
         if self.groups is not None:
             groups = plural(np.unique(self.groups).size, "group")
-            parts.append(f"Rows of one group ({groups}) were never on both sides of a split.")
-        return " ".join(parts)
+            texts.append(f"Rows of one group ({groups}) were never on both sides of a split.")
+        return " ".join(texts)
 
 
 def fold_count(labels: Int[np.ndarray, " obs"], most: int) -> int:
@@ -131,7 +131,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Job:
-    """A table, its labels, and what was asked about it."""
+    """A table, its labels, and the options of its report."""
 
     title: str
     target: str
@@ -169,7 +169,7 @@ class Job:
 
     @property
     def curve_tables(self) -> int:
-        """Drawn tables of each size of the learning curve, one for so many refits."""
+        """Number of tables drawn for each size of the learning curve, by the number of refits."""
         return min(5, max(2, self.stability // 40)) if self.stability else 0
 
     @property
@@ -213,7 +213,7 @@ class Job:
         return splits_of(self.labels, self.folds, self.seed, self.groups, self.times, self.centres)
 
     def splits_within(self, y: pd.Series) -> Splits:
-        """How an estimator holds out some of the rows, whose labels are ``y``; never by time."""
+        """Splits of some of the rows, with labels ``y``, within an estimator; never by time."""
         return splits_of(encode_labels(y)[1], self.folds, self.seed, self.groups_of(y))
 
     def groups_of(self, y: pd.Series) -> Int[np.ndarray, " some"] | None:

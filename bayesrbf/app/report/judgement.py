@@ -1,9 +1,10 @@
-"""What is known of rows that a model had not seen: held out of its table, or new ones."""
+"""Performance on rows that a model had not seen: held out, or new."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -63,12 +64,12 @@ class Judgement:
     def drawn(self) -> list[int]:
         """Positions of the other classes, the most frequent first, as many as have pictures."""
         rows = list(self.class_counts.items())
-        told = [c for c, (name, _) in enumerate(rows) if name not in self.unvalidated]
-        return sorted(told, key=lambda c: -rows[c][1])[:MOST_CLASSES]
+        validated = [c for c, (name, _) in enumerate(rows) if name not in self.unvalidated]
+        return sorted(validated, key=lambda c: -rows[c][1])[:MOST_CLASSES]
 
     @property
     def sections(self) -> tuple[Section, ...]:
-        """The sections that it has."""
+        """The sections behind the records."""
         return JUDGED
 
 
@@ -85,13 +86,13 @@ class Unseen:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: how its record is made, and what it says and shows."""
+    """A section of a page: functions of its record, messages, pictures, lines and figures."""
 
     record: str  # The field of the record of all.
     computed: Callable[[Any], Any]  # Of Unseen, or of Fits.
-    said: Callable[[Any], Mapping[str, str]] = lambda _: {}  # Sentences by name.
-    shown: Callable[[Any], Mapping[str, Any]] = lambda _: {}  # Pictures by name.
-    told: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: ()  # Lines of a terminal.
+    messages: Callable[[Any], Mapping[str, str]] = lambda _: {}  # Sentences by name.
+    pictures: Callable[[Any], Mapping[str, Any]] = lambda _: {}  # Pictures by name.
+    lines: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: ()  # Lines of a terminal.
     figures: Callable[[Any], Mapping[str, Any]] = lambda _: {}  # For machines.
 
 
@@ -102,8 +103,8 @@ JUDGED: Final = (
             scores.compute(at.held_out, name, at.job.units, at.job.focus.level)
             for name in at.held_out.probabilities
         ),
-        shown=lambda of: scores.show(of.scores, of.classes, of.drawn, of.focus.level),
-        told=lambda of: scores.tell(of.scores),
+        pictures=lambda of: scores.show(of.scores, of.classes, of.drawn, of.focus.level),
+        lines=lambda of: scores.tell(of.scores),
         figures=lambda of: scores.figures(of.scores),
     ),
     Section(
@@ -112,10 +113,14 @@ JUDGED: Final = (
             at.held_out, at.job.focus, MODEL, FREQUENCIES, at.rival, at.job.groups
         ),
         lambda of: trust.say(
-            *(of.judged, of.scores[0], of.performance, of.too_good, of.focus.level),
+            judged=of.judged,
+            scores=of.scores[0],
+            performance=of.performance,
+            too_good=of.too_good,
+            level=of.focus.level,
             warned=of.warned,
         ),
-        told=lambda of: trust.tell(of.judged),
+        lines=lambda of: trust.tell(of.judged),
         figures=lambda of: trust.figures(of.judged),
     ),
     Section(
@@ -151,7 +156,7 @@ JUDGED: Final = (
     Section(
         "parts",
         lambda at: subgroups.read_parts(at.job, at.held_out, MODEL, at.known, at.widths),
-        told=lambda of: subgroups.tell(of.parts),
+        lines=lambda of: subgroups.tell(of.parts),
         figures=lambda of: {"parts": of.parts},
     ),
 )
@@ -160,18 +165,20 @@ JUDGED: Final = (
 
 def sentences(record: Judgement) -> dict[str, str]:
     """The sentences of all sections by name; empty where there is nothing to say."""
-    return {name: told for part in record.sections for name, told in part.said(record).items()}
+    found = (section.messages(record).items() for section in record.sections)
+    return dict(chain.from_iterable(found))
 
 
 def pictures(record: Judgement) -> dict[str, Any]:
     """The pictures of all sections by name, ready to be placed."""
-    return {name: drawn for part in record.sections for name, drawn in part.shown(record).items()}
+    found = (section.pictures(record).items() for section in record.sections)
+    return dict(chain.from_iterable(found))
 
 
 def lines(record: Judgement) -> Iterator[tuple[str, str]]:
     """Names and figures of all sections, as a terminal has them."""
-    for part in record.sections:
-        yield from part.told(record)
+    for section in record.sections:
+        yield from section.lines(record)
     units = "rows" if record.judged.groups is None else "groups"
     level = percent(record.focus.level)
     yield "in brackets", f"intervals of {level}; those of leads count {units}"
@@ -179,19 +186,19 @@ def lines(record: Judgement) -> Iterator[tuple[str, str]]:
 
 def figures(record: Judgement) -> dict[str, Any]:
     """The verdict and the figures of all sections by name, for machines."""
-    told = sentences(record)
+    messages = sentences(record)
     found = {
         "target": record.target,
         "classes": record.classes,
         "prob": record.focus.level,
-        "verdict": told["verdict"],
-        "evidence": told["evidence"],
+        "verdict": messages["verdict"],
+        "evidence": messages["evidence"],
     }
-    for part in record.sections:
-        found |= part.figures(record)
+    for section in record.sections:
+        found |= section.figures(record)
     return found
 
 
 def compute(at: Unseen, sections: Iterable[Section]) -> dict[str, Any]:
     """The records of some sections by the names of their fields."""
-    return {part.record: part.computed(at) for part in sections}
+    return {section.record: section.computed(at) for section in sections}

@@ -12,10 +12,10 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from bayesrbf import MixtureDensity
+from bayesrbf.app.report.column_effects import MOST_LINES, ColumnEffects
 from bayesrbf.app.report.drawing import NAMED, SMALL_WIDTH, WIDE_WIDTH, bars, legend, level_names
 from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.moves import MOST_LINES, Moves
 from bayesrbf.app.svg import PlotArea, element, picture, points, rect
 from bayesrbf.app.words import clipped, listing, number, percent, plural
 from bayesrbf.base import names
@@ -86,7 +86,7 @@ FINE_STEPS: Final = 8
 
 
 def read_class_column(job: Job, name: str, classes: list[str]) -> ClassColumn:
-    """The labelled cells of one column."""
+    """Histograms and densities of the labelled cells of one column, by class."""
     labels = job.y.astype(object).map(str, na_action="ignore").to_numpy()
     cells = [job.X[name].to_numpy()[labels == label] for label in classes]
     cells = [column[~pd.isna(column)] for column in cells]
@@ -94,8 +94,8 @@ def read_class_column(job: Job, name: str, classes: list[str]) -> ClassColumn:
         levels = sorted({str(cell) for column in cells for cell in column})
         texts = [np.array([str(cell) for cell in column]) for column in cells]
         shares = [np.array([_share(text == level) for level in levels]) for text in texts]
-        own = tuple(ClassCells(len(t), share) for t, share in zip(texts, shares, strict=True))
-        return ClassColumn(name, np.arange(len(levels) + 1.0), tuple(levels), own)
+        found = tuple(ClassCells(len(t), share) for t, share in zip(texts, shares, strict=True))
+        return ClassColumn(name, np.arange(len(levels) + 1.0), tuple(levels), found)
     reals = [column.astype(float) for column in cells]
     edges, few = _edges(np.concatenate(reals))
     return ClassColumn(
@@ -108,12 +108,12 @@ def read_class_column(job: Job, name: str, classes: list[str]) -> ClassColumn:
 
 
 def _share(marked: np.ndarray) -> float:
-    """Share of what is marked; 0 of nothing."""
+    """Fraction of True; 0 of an empty array."""
     return float(marked.mean()) if marked.size else 0.0
 
 
 def _edges(cells: Float[np.ndarray, " cell"]) -> tuple[Float[np.ndarray, " edge"], bool]:
-    """Ends of equal bins, and whether each value of the column has bars of its own.
+    """Bin edges of equal width, and whether the column has few distinct values.
 
     Where cells lie on a coarse grid, every bin has as many of its points as the others.
     """
@@ -135,7 +135,7 @@ def _edges(cells: Float[np.ndarray, " cell"]) -> tuple[Float[np.ndarray, " edge"
 def _class_cells(
     cells: Float[np.ndarray, " cell"], edges: Float[np.ndarray, " edge"], few: bool, seed: int
 ) -> ClassCells:
-    """Bars of a class's cells; where there are enough, atoms and a density of its own."""
+    """Histogram of the cells of a class; from enough cells on, point masses and a density."""
     if few or np.unique(cells).size <= 1 or cells.size < FEWEST_FOR_CURVE:
         return ClassCells(cells.size, _bars(cells, cells.size, edges))
     density = MixtureDensity(
@@ -157,7 +157,7 @@ def _class_cells(
 def _bars(
     cells: Float[np.ndarray, " cell"], of: int, edges: Float[np.ndarray, " edge"]
 ) -> Float[np.ndarray, " bar"]:
-    """Share of a class's cells in every bin."""
+    """Fraction of the cells of a class in every bin."""
     return np.histogram(cells, edges)[0] / max(of, 1)
 
 
@@ -183,13 +183,13 @@ def component_names(density: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def compute(job: Job, model: Any, refined: Any, moves: Moves) -> Learned:
+def compute(job: Job, model: Any, refined: Any, effects: ColumnEffects) -> Learned:
     """Members, classes and means; columns are ordered by contribution.
 
     Components are the classifier's own, or those of its hidden layer: stacks, sparse mixtures and
     exemplars have none.
     """
-    leading = [one.name for one in moves.contributions]
+    leading = [contribution.name for contribution in effects.contributions]
     components: dict[str, Any] = {"component_names": (), "weights": (), "means": ()}
     if FAMILIES[job.family].has_components:
         components = {
@@ -197,7 +197,8 @@ def compute(job: Job, model: Any, refined: Any, moves: Moves) -> Learned:
             "weights": _shares(model),
             "means": _means(job, model, refined, leading),
         }
-    classes, pools = list(map(str, model.classes_)), FAMILIES[job.family].pools
+    classes = list(map(str, model.classes_))
+    pools = FAMILIES[job.family].pools
     return Learned(
         by_class=tuple(
             run_tasks(
@@ -215,7 +216,8 @@ def read_relevances(model: Any) -> tuple[tuple[str, float], ...]:
 
     Members count by their weights, as in the probabilities that are given out.
     """
-    relevance, weights = model.relevance_, dict(zip(model.members_, model.weights_, strict=True))
+    relevance = model.relevance_
+    weights = dict(zip(model.members_, model.weights_, strict=True))
     if not relevance.size:
         return ()
     counts = np.array([weights[name] for name in relevance.columns])
@@ -244,13 +246,13 @@ def _means(
         draws = drawn.posterior_[names.POSTERIOR][names.MEANS].to_numpy()
         in_units = columns.decoded(mixture.in_users_units(mixture.units.forward(draws)))
         spread = in_units.std(axis=(0, 1))
-    places = {columns.names[i]: feature for i, feature in columns.number_features.items()}
-    chosen = [name for name in leading if name in places][:MEANS]
+    features = {columns.names[i]: feature for i, feature in columns.number_features.items()}
+    chosen = [name for name in leading if name in features][:MEANS]
     return tuple(
         (
             name,
-            tuple(job.mean(name, float(mean)) for mean in means[:, places[name]]),
-            tuple(map(float, spread[:, places[name]])),
+            tuple(job.mean(name, float(mean)) for mean in means[:, features[name]]),
+            tuple(map(float, spread[:, features[name]])),
         )
         for name in chosen
     )
@@ -277,7 +279,7 @@ MEMBER_WORDS: Final = {
 
 
 def read_members(refined: Any) -> tuple[Member, ...]:
-    """Members of a stack, the largest weight in the probabilities that are given out first."""
+    """Members of a stack, the largest weight in the reported probabilities first."""
     table = refined.member_table().drop(index="stack")
     drawn = np.full((3, len(table)), np.nan)
     if refined.draws_ is not None:
@@ -387,13 +389,15 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
     if column.levels:
         box = (left, 10.0, right, 150.0)
         return picture(SMALL_WIDTH, box[3] + NAMED, title, *_level_bars(column, box, shown))
-    limits, marks, bottom = (float(column.edges[0]), float(column.edges[-1])), [], top
+    limits = (float(column.edges[0]), float(column.edges[-1]))
+    marks = []
+    bottom = top
     for c in shown:
-        own = column.classes[c]
-        most = max(float(part.max(initial=0.0)) for part in (own.bars, own.masses, own.curve))
+        cells = column.classes[c]
+        most = max(float(bar.max(initial=0.0)) for bar in (cells.bars, cells.masses, cells.curve))
         axes = PlotArea(limits, (0.0, most or 1.0), (left, bottom, right, bottom + CLASS_LANE))
-        marks += _lane(column, own, axes, c)
-        label = f"{clipped(classes[c], 24)} ({plural(own.cells, 'cell')})"
+        marks += _lane(column, cells, axes, c)
+        label = f"{clipped(classes[c], 24)} ({plural(cells.cells, 'cell')})"
         marks.append(element("text", label, class_="tick end", x=right, y=bottom - 4))
         bottom += CLASS_LANE + top
     ends = PlotArea(limits, (0.0, 1.0), (left, top, right, bottom - top))
@@ -401,16 +405,16 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
     return picture(SMALL_WIDTH, bottom - top + 40, title, frame, *marks)
 
 
-def _lane(column: ClassColumn, own: ClassCells, axes: PlotArea, c: int) -> list[Markup]:
+def _lane(column: ClassColumn, cells: ClassCells, axes: PlotArea, c: int) -> list[Markup]:
     """Bars of a class's cells, atoms as narrow full ones, and its curve."""
-    bins = zip(column.edges[:-1], column.edges[1:], own.bars, strict=True)
-    places = [
+    bins = zip(column.edges[:-1], column.edges[1:], cells.bars, strict=True)
+    shapes = [
         *((low, high, share, "veil ") for low, high, share in bins),
-        *((at, at, mass, "") for at, mass in zip(own.atoms, own.masses, strict=True)),
+        *((at, at, mass, "") for at, mass in zip(cells.atoms, cells.masses, strict=True)),
     ]
     base = axes.at_y(0.0)
     marks = []
-    for low, high, share, look in places:
+    for low, high, share, look in shapes:
         wide = max(axes.at_x(float(high)) - axes.at_x(float(low)) - 0.5, ATOM if low == high else 1)
         start = axes.at_x(float(low)) - (wide / 2 if low == high else 0.0)
         y = axes.at_y(float(share))
@@ -418,8 +422,8 @@ def _lane(column: ClassColumn, own: ClassCells, axes: PlotArea, c: int) -> list[
         bar = element("rect", class_=style, x=start, y=y, width=wide, height=base - y)
         marks += [bar] if share > 0 else []
     marks.append(element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=base, y2=base))
-    if own.curve.size:
-        line = points(map(axes.at_x, own.grid), map(axes.at_y, own.curve))
+    if cells.curve.size:
+        line = points(map(axes.at_x, cells.grid), map(axes.at_y, cells.curve))
         marks.append(element("polyline", class_=f"line c{c % 8}", points=line))
     return marks
 
@@ -434,9 +438,9 @@ def _level_bars(
     marks = []
     for level in range(len(column.levels)):
         start = axes.at_x(level + 0.1)
-        for place, c in enumerate(shown):
+        for lane, c in enumerate(shown):
             height = axes.at_y(0.0) - axes.at_y(float(column.classes[c].bars[level]))
-            x, y, width = start + place * wide, box[3] - height, max(wide - 1, 1.0)
+            x, y, width = start + lane * wide, box[3] - height, max(wide - 1, 1.0)
             marks.append(rect(x, y, width, height, f"fill c{c % 8}"))
     names = level_names(replace(axes, x=(-0.5, axes.x[1] - 0.5)), column.name, column.levels)
     base = element("line", class_="axis", x1=box[0], x2=box[2], y1=box[3], y2=box[3])

@@ -31,7 +31,7 @@ class OddLabel:
     """A label that the held-out prediction finds improbable."""
 
     row: str  # What it is called.
-    given: str
+    label: str
     suggested: str  # The most probable class.
     probability: float  # Held out, of the given label.
 
@@ -52,20 +52,20 @@ def compute(job: Job, judged: JudgedTable, held_out: HeldOutRows) -> Oddities:
     """Cells and labels that look wrong, least probable first."""
     cells, n_odd = odd_cells(job, judged)
     rows = held_out.scored
-    own = next(iter(held_out.probabilities.values()))[rows]
+    probabilities = next(iter(held_out.probabilities.values()))[rows]
     labels = held_out.labels[rows]
     listed = tuple(
         OddLabel(
             row=job.row(int(rows[i])),
-            given=str(held_out.classes[labels[i]]),
-            suggested=str(held_out.classes[own[i].argmax()]),
-            probability=float(own[i, labels[i]]),
+            label=str(held_out.classes[labels[i]]),
+            suggested=str(held_out.classes[probabilities[i].argmax()]),
+            probability=float(probabilities[i, labels[i]]),
         )
-        for i in beyond_chance(own, labels, LABELS_BY_CHANCE)[:LISTED_LABELS]
-        if own[i, labels[i]] < UNLIKELY_LABEL
+        for i in beyond_chance(probabilities, labels, LABELS_BY_CHANCE)[:LISTED_LABELS]
+        if probabilities[i, labels[i]] < UNLIKELY_LABEL
     )
-    improbable = improbable_labels(own, labels, UNLIKELY_LABEL)
-    return Oddities(cells, n_odd, listed, improbable, UNLIKELY_LABEL, judged.sentence)
+    improbable = improbable_labels(probabilities, labels, UNLIKELY_LABEL)
+    return Oddities(cells, n_odd, listed, improbable, UNLIKELY_LABEL, judged.message)
 
 
 def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], int]:
@@ -81,22 +81,22 @@ def odd_cells(job: Job, judged: JudgedTable) -> tuple[tuple[OddCell, ...], int]:
     odd = np.zeros(surprise.shape, dtype=bool)
     if observed.any():
         odd[observed] = false_discovery_control(tails[observed]) <= CELLS_BY_CHANCE
-    places = np.argwhere(odd)
-    places = places[np.argsort(tails[odd], kind="stable")]
+    positions = np.argwhere(odd)
+    positions = positions[np.argsort(tails[odd], kind="stable")]
     listed = tuple(
         odd_cell(job, judged.cells, row, column, float(tails[row, column]))
-        for row, column in places[:LISTED_CELLS].tolist()
+        for row, column in positions[:LISTED_CELLS].tolist()
     )
-    return listed, len(places)
+    return listed, len(positions)
 
 
 def tell(oddities: Oddities) -> Iterator[tuple[str, str]]:
-    """How many cells look wrong."""
+    """Number of suspicious cells, as a line."""
     yield "look wrong", f"{plural(oddities.n_cells, 'cell')}, by a density of all rows"
 
 
 def say(oddities: Oddities) -> dict[str, str]:
-    """How many cells and labels look wrong, and how many would do so by chance."""
+    """Message on the number of suspicious cells and labels, and on the number by chance."""
     verb = "is" if oddities.n_cells == 1 else "are"
     cells = (
         f"{plural(oddities.n_cells, 'cell')} {verb} further from what the rest of the row suggests "

@@ -65,7 +65,7 @@ class Deciding:
 
 @dataclass(frozen=True)
 class Fitting:
-    """What is fitted and how long it may take, as the command line asks for it.
+    """Model, inference and time limit, as the command line takes them.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Focus:
         return bool(self.costs or self.actions)
 
     def action(self, label: object) -> str:
-        """What the decision for a class is called."""
+        """Name of the decision for a class: its action, else the class."""
         return self.actions.get(str(label), str(label))
 
 
@@ -188,13 +188,15 @@ def read_options(folder: Path) -> ReportOptions:
 
 
 def _focus(file: Path, content: Mapping[str, Any]) -> Focus:
-    """What the report was about; an error where an entry is of another type."""
+    """Focus of a report from its file; an error where an entry has another type."""
     usual = Focus()
-    costs, event = _costs(file, content.get("costs", {})), content.get("event")
-    actions, level = content.get("actions", {}), content.get("level", usual.level)
+    costs = _costs(file, content.get("costs", {}))
+    event = content.get("event")
+    actions = content.get("actions", {})
+    level = content.get("level", usual.level)
     if not isinstance(event, str | None):
         raise _refused(file, f"its event must be a class, not {event!r}")
-    if not isinstance(actions, dict) or not all(isinstance(one, str) for one in actions.values()):
+    if not isinstance(actions, dict) or not all(isinstance(word, str) for word in actions.values()):
         raise _refused(file, "its actions must be a word for each class")
     threshold = content.get("threshold")
     for name, value in {"level": level, "threshold": threshold}.items():
@@ -208,7 +210,7 @@ def _focus(file: Path, content: Mapping[str, Any]) -> Focus:
 
 
 def _table(file: Path, content: Any) -> TableOptions:
-    """How the table was read; an error where an option is unknown or of another type."""
+    """Reading options from the file; an error where one is unknown or has another type."""
     usual = asdict(PLAIN)
     if not isinstance(content, dict) or not content.keys() <= usual.keys():
         raise _refused(file, f"its table must be an object with {', '.join(usual)}")
@@ -229,7 +231,7 @@ def _is_like(value: Any, usual: object) -> bool:
 
 
 def _costs(file: Path, content: Any) -> dict[str, float]:
-    """Costs by class; an error where they are none."""
+    """Costs by class; an error where an entry is no positive number."""
     if not isinstance(content, dict):
         raise _refused(file, "its costs must be a number for each class")
     for name, cost in content.items():

@@ -39,7 +39,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20
 
 def predictions_frame(
     uncertainty: xr.Dataset,
-    given: pd.Series | None = None,
+    labels: pd.Series | None = None,
     held_out: HeldOutRows | None = None,
     focus: Focus = ANYTHING,
     ids: pd.Index | None = None,
@@ -55,8 +55,8 @@ def predictions_frame(
     classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
     mean = uncertainty[names.PROBABILITY].to_numpy()
     columns: dict[str, object] = {}
-    if given is not None:
-        columns["label"] = given.astype(object).where(given.notna(), None).to_list()
+    if labels is not None:
+        columns["label"] = labels.astype(object).where(labels.notna(), None).to_list()
     columns["predicted"] = np.array(classes, dtype=object)[mean.argmax(1)]
     if focus.decides:
         columns["decision"] = decisions_in_words(mean, classes, focus)
@@ -76,8 +76,8 @@ def predictions_frame(
     ):
         columns[name] = uncertainty[name].to_numpy()
     if held_out is not None:
-        own = next(iter(held_out.probabilities.values()))
-        columns |= {f"{HELD_OUT}{label}": own[:, c] for c, label in enumerate(classes)}
+        probabilities = next(iter(held_out.probabilities.values()))
+        columns |= {f"{HELD_OUT}{label}": probabilities[:, c] for c, label in enumerate(classes)}
     return numbered(pd.DataFrame(columns), ids, first)
 
 
@@ -147,7 +147,8 @@ def held_out_rows(
     folder: Path, classes: Sequence[str]
 ) -> tuple[Float[np.ndarray, "obs label"], Int[np.ndarray, " obs"]] | None:
     """Probabilities and labels of the training rows that were held out; None without any."""
-    frame, names = read_predictions(folder), [HELD_OUT + label for label in classes]
+    frame = read_predictions(folder)
+    names = [HELD_OUT + label for label in classes]
     if not {"label", *names} <= {*frame.columns}:
         return None
     judged = frame.dropna(subset=["label", *names])
@@ -195,11 +196,12 @@ MOST_DRAW_BYTES: Final = 20_000_000
 
 
 def draws_content(tree: xr.DataTree, whole: bool = False) -> tuple[memoryview, str]:
-    """The draws as a file of at most ``MOST_DRAW_BYTES``, unless whole, and what is left out.
+    """The draws as a file of at most ``MOST_DRAW_BYTES``, unless whole, and a note on thinning.
 
     Fewer than ten draws of a chain are no draws: a file of them may be larger.
     """
-    content, every = to_netcdf(tree), 1
+    content = to_netcdf(tree)
+    every = 1
     draws = int(tree[names.POSTERIOR].sizes.get("draw", 1))
     while not whole and len(content) > MOST_DRAW_BYTES and draws // every >= 2 * LEAST_DRAWS:
         every = min(draws // LEAST_DRAWS, every * -(-len(content) // MOST_DRAW_BYTES))

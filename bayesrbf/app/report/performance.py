@@ -34,7 +34,7 @@ THRESHOLDS: Final = (0.05, 0.1, 0.2, 0.3, 0.5)
 
 @dataclass(frozen=True)
 class Event:
-    """Which of two classes the figures are about, and from which probability a row is called so."""
+    """The event among two classes, and the threshold of its probability."""
 
     name: str
     why: str  # In words.
@@ -67,30 +67,30 @@ class Judged:
 
     @property
     def classes(self) -> list[OfClass]:
-        """Name, the model's figures and those of the rival, class by class."""
-        own = self.model.events
-        others = (None,) * len(own) if self.rival is None else self.rival.events
-        return [(one.event, one, other) for one, other in zip(own, others, strict=True)]
+        """Name, figures of the model and figures of the rival, by class."""
+        events = self.model.events
+        rivals = (None,) * len(events) if self.rival is None else self.rival.events
+        return [(event.event, event, other) for event, other in zip(events, rivals, strict=True)]
 
     @property
     def against_rest(self) -> dict[str, EventPerformance]:
         """The model's figures by class: of two the event, of more every one."""
-        return {one.event: one for one in self.model.events}
+        return {event.event: event for event in self.model.events}
 
     @property
     def hardest(self) -> OfClass:
         """The class with the lowest AUROC; of two classes the one of interest."""
         every = self.classes
-        told = [one for one in every if one[1].auroc.value == one[1].auroc.value]
-        return min(told or every, key=lambda one: one[1].auroc.value)
+        ranked = [c for c in every if c[1].auroc.value == c[1].auroc.value]
+        return min(ranked or every, key=lambda c: c[1].auroc.value)
 
     @property
     def drawn(self) -> list[OfClass]:
         """The most frequent classes, which have pictures."""
-        frequent = sorted(self.classes, key=lambda one: -one[1].events)
+        frequent = sorted(self.classes, key=lambda of_class: -of_class[1].events)
         if self.event is not None:
             return frequent
-        return [one for one in frequent if one[1].events > UNVALIDATED][:MOST_CURVES]
+        return [of_class for of_class in frequent if of_class[1].events > UNVALIDATED][:MOST_CURVES]
 
 
 def unvalidated(counts: Mapping[str, int]) -> dict[str, int]:
@@ -99,8 +99,9 @@ def unvalidated(counts: Mapping[str, int]) -> dict[str, int]:
 
 
 def thresholds_at(threshold: float) -> tuple[float, ...]:
-    """The threshold in use, then those that are always told."""
-    return (threshold, *(one for one in THRESHOLDS if abs(one - threshold) > 1e-9))
+    """The threshold in use, then the usual thresholds."""
+    # A threshold from costs equals a usual one but for rounding.
+    return (threshold, *(usual for usual in THRESHOLDS if abs(usual - threshold) > 1e-9))
 
 
 def compute(
@@ -133,30 +134,31 @@ def compute(
             level=focus.level,
         )
 
-    own, n_classes = judged(model), len(classes)
+    of_model, n_classes = judged(model), len(classes)
     pairs = np.bincount(labels * n_classes + decided[model], minlength=n_classes**2)
     return Judged(
-        model=own,
+        model=of_model,
         rival=None if rival is None else judged(rival),
         threshold=threshold if event is not None and focus.costs else None,
         event=event,
-        reliability=own.reliability,
+        reliability=of_model.reliability,
         confusion=pairs.reshape(n_classes, n_classes),
     )
 
 
 def event_of(counts: Float[np.ndarray, " label"], classes: Sequence[str], focus: Focus) -> Event:
     """The class that was asked for, else the dearest, else the rarest one; of ties the last."""
-    each = costs_of(classes, focus.costs)
+    weights = costs_of(classes, focus.costs)
     if focus.event is not None:
         column, why = list(classes).index(focus.event), "as was asked for"
-    elif np.ptp(each) > 0:
-        column, why = int(each.argmax()), "the class whose mistakes cost most"
+    elif np.ptp(weights) > 0:
+        column, why = int(weights.argmax()), "the class whose mistakes cost most"
     else:
         column, why = counts.size - 1 - int(counts[::-1].argmin()), "the rarer class"
         if np.ptp(counts) == 0:
             why = "the last of two equally frequent classes"
-    return Event(classes[column], why, round(float(1 - each[column] / each.sum()), 12), column)
+    threshold = round(float(1 - weights[column] / weights.sum()), 12)
+    return Event(classes[column], why, threshold, column)
 
 
 def event_among(held_out: HeldOutRows, focus: Focus) -> Event:
@@ -169,7 +171,7 @@ def event_among(held_out: HeldOutRows, focus: Focus) -> Event:
 
 
 def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None:
-    """The existing score beside the model, for two classes; None where none was given."""
+    """The existing score compared with the model, for two classes; None without a score."""
     if job.score is None or len(held_out.classes) > 2:
         return None
     rows, event = held_out.scored, event_among(held_out, job.focus)
@@ -192,7 +194,7 @@ all rows: a lead over them that may be 0 and may be so large is not known."""
 
 
 def is_open(lead: Interval, base: float) -> bool:
-    """Whether a lead over what pays ``base`` for a row may be none, and may be worth having."""
+    """Whether the interval of a lead holds both 0 and a worthwhile share of the loss ``base``."""
     return lead.lower <= 0 and lead.upper >= LEAST_LEAD * base
 
 
@@ -201,7 +203,7 @@ SEPARATED: Final = 0.99
 
 
 def of_separation(auroc: Interval) -> str:
-    """A question about a ranking that is nearly without error; empty of any other.
+    """A question where the AUROC is nearly 1; else empty.
 
     >>> of_separation(Interval(0.8, 0.7, 0.9))
     ''
@@ -216,7 +218,7 @@ def of_separation(auroc: Interval) -> str:
 
 
 def few_for_calibration(counts: Sequence[int]) -> str:
-    """Why calibration cannot be judged by so many rows of each class; empty where it can.
+    """Reason why rows are too few to judge calibration, by class; empty where they suffice.
 
     >>> few_for_calibration([8, 92])
     'cannot be judged with 8 rows of the rarer class (about 100 are needed)'
@@ -236,15 +238,15 @@ def say(
     Of classes of too few ``labelled`` rows nothing can be said; empty where there are none.
     """
     rare = [f"“{clipped(c, 24)}” ({plural(n, 'row')})" for c, n in unvalidated(labelled).items()]
-    said = f"Nothing that is said of {listing(rare)} can be validated: a class needs more rows."
-    told = {"unvalidated": said if rare else ""}
+    message = f"Nothing that is said of {listing(rare)} can be validated: a class needs more rows."
+    messages = {"unvalidated": message if rare else ""}
     event, classes = performance.event, list(labelled)
     rows = performance.confusion.sum(axis=1).tolist()
     judged = f"{plural(sum(rows), 'row')} {where}"
     if event is None:
-        each = [f"{clipped(c, 24)} {count(n)}" for c, n in zip(classes, rows, strict=True)]
+        class_rows = [f"{clipped(c, 24)} {count(n)}" for c, n in zip(classes, rows, strict=True)]
         rule = "what costs least by expectation" if costs else "what is most probable"
-        return told | {"events": f"{judged}: {listing(each, 8)}. A row is called {rule}."}
+        return messages | {"events": f"{judged}: {listing(class_rows, 8)}. A row is called {rule}."}
     name = clipped(event.name, 24)
     rule = "costs least by expectation" if costs else "is the more probable class"
     called = f"where that {rule} (threshold {percent(event.threshold)})"
@@ -255,29 +257,30 @@ def say(
         f"{count(rows[classes.index(event.name)])} of {judged} {verb}: an event "
         f"is a row that is “{name}”, {event.why}. A row is called “{name}” {called}."
     )
-    return told | {"events": events}
+    return messages | {"events": events}
 
 
 def tell(
     performance: Judged, before: Judged | None, score: GivenScore | None
 ) -> Iterator[tuple[str, str]]:
-    """Figures by their names; those of training rows held out stand beside those of new rows."""
+    """Names and figures; figures of new rows with those of held-out training rows."""
     right = with_ends(performance.model.accuracy, percent)
     yield "classified right", f"{right}, by the most probable class"
     earlier = {} if before is None else before.against_rest
-    for name, one in performance.against_rest.items():
+    for name, of_class in performance.against_rest.items():
         if (event := performance.event) is not None:
-            for word, share in one.decisions.items():
+            for word, share in of_class.decisions.items():
                 yield word, f"{with_ends(share, percent)}, threshold {percent(event.threshold)}"
-        if not np.isnan(one.auroc.value):
-            told = [f"{with_ends(one.auroc)}, {clipped(name, 24)} against the rest"]
+        if not np.isnan(of_class.auroc.value):
+            clauses = [f"{with_ends(of_class.auroc)}, {clipped(name, 24)} against the rest"]
             if name in earlier:
-                told.append(f"{with_ends(earlier[name].auroc)} on the training rows held out")
+                clauses.append(f"{with_ends(earlier[name].auroc)} on the training rows held out")
             if event is None:
-                told += [f"{word} {with_ends(one.decisions[word], percent)}" for word in FOUND]
-            yield "AUROC", "; ".join(told)
+                shares = ((word, of_class.decisions[word]) for word in FOUND)
+                clauses += [f"{word} {with_ends(share, percent)}" for word, share in shares]
+            yield "AUROC", "; ".join(clauses)
         if event is not None:
-            ratio = with_ends(one.observed_to_expected)
+            ratio = with_ends(of_class.observed_to_expected)
             yield "O:E", f"{ratio}, events over those expected, 1 is right"
     if score is not None:
         area, loss = score.differences.auroc, score.differences.log_loss
@@ -286,7 +289,7 @@ def tell(
 
 
 def figures(performance: Judged) -> dict[str, Any]:
-    """What an answer for machines has."""
+    """Figures of the section for JSON."""
     model = performance.model
     return {
         "event": performance.event,
@@ -302,9 +305,9 @@ def figures(performance: Judged) -> dict[str, Any]:
 def show(
     performance: Judged, rival: str | None, score: GivenScore | None, level: float
 ) -> dict[str, Any]:
-    """Whether probabilities come true, and the net benefit of acting on them."""
+    """Pictures of calibration and of net benefit."""
     event, acted = performance.event, performance.drawn
-    given = {} if score is None else {score.name: score.score}
+    scores = {} if score is None else {score.name: score.score}
     return {
         "come_true": reliability(performance.reliability, "that class")
         if event is None
@@ -313,21 +316,21 @@ def show(
         ),
         "net_benefit": [
             net_benefit(
-                own,
-                [*filter(None, (other, *given.values()))],
+                of_model,
+                [*filter(None, (other, *scores.values()))],
                 performance.threshold,
                 len(acted) == 1,
             )
-            for _, own, other in acted
+            for _, of_model, other in acted
         ],
-        "benefit_lines": benefit_lines("this model", level, [*filter(None, (rival, *given))]),
+        "benefit_lines": benefit_lines("this model", level, [*filter(None, (rival, *scores))]),
     }
 
 
-def benefit_lines(who: str, level: float, others: Sequence[str]) -> Markup:
+def benefit_lines(who: str, level: float, other_names: Sequence[str]) -> Markup:
     """Names of the curves of :func:`net_benefit`."""
     marks = {f"{who}, with its {percent(level)} interval": "line c0"}
-    marks |= {name: f"line c{place} dash{place}" for place, name in enumerate(others, 1)}
+    marks |= {name: f"line c{series} dash{series}" for series, name in enumerate(other_names, 1)}
     return legend(marks | {"acting on every row": "line muted"})
 
 
@@ -336,7 +339,7 @@ STRIP: Final = 46.0
 
 
 def reliability(
-    curve: ReliabilityCurve, name: str, series: int = 0, own: EventPerformance | None = None
+    curve: ReliabilityCurve, name: str, series: int = 0, event: EventPerformance | None = None
 ) -> Markup:
     """Observed share against predicted probability of one class, with its band.
 
@@ -370,10 +373,11 @@ def reliability(
         f"Reliability of {name}: {outside} of {curve.mass.size} groups of rows lie outside "
         "what chance allows"
     )
-    line, strip = points(across, [y(share) for share in curve.observed]), []
-    if own is not None:
-        strip = _outcomes(own, axes, series)
-        if (smooth := own.curve) is not None:
+    line = points(across, [y(share) for share in curve.observed])
+    strip = []
+    if event is not None:
+        strip = _outcomes(event, axes, series)
+        if (smooth := event.curve) is not None:
             line = points(map(x, smooth.probability.tolist()), map(y, smooth.observed.tolist()))
             around = np.r_[smooth.probability, smooth.probability[::-1]].tolist()
             edges = np.r_[smooth.upper, smooth.lower[::-1]].tolist()
@@ -381,7 +385,7 @@ def reliability(
             bands.append(element("polygon", class_=f"veil fill c{series}", points=veil))
     return picture(
         SMALL_WIDTH,
-        292.0 + (2 * STRIP if own is not None else 0.0),
+        292.0 + (2 * STRIP if event is not None else 0.0),
         title,
         axes.frame(f"predicted probability of {clipped(name, 22)}", "observed share"),
         *bands,
@@ -392,31 +396,33 @@ def reliability(
     )
 
 
-def _outcomes(own: EventPerformance, axes: PlotArea, series: int) -> list[Markup]:
-    """Rows with the event as bars upwards, those without downwards, each over its own largest."""
-    others, events = own.distribution
-    middle, wide = axes.box[3] + 40 + STRIP, (axes.at_x(1.0) - axes.at_x(0.0)) / others.size
+def _outcomes(event: EventPerformance, axes: PlotArea, series: int) -> list[Markup]:
+    """Histograms of events (up) and non-events (down), each scaled to its own maximum."""
+    rest, events = event.distribution
+    middle = axes.box[3] + 40 + STRIP
+    wide = (axes.at_x(1.0) - axes.at_x(0.0)) / rest.size
     marks = [element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=middle, y2=middle)]
-    for counts, up, style in ((events, True, f"fill c{series}"), (others, False, "fill muted")):
-        for place, rows in enumerate(counts.tolist()):
+    for counts, up, style in ((events, True, f"fill c{series}"), (rest, False, "fill muted")):
+        for i, rows in enumerate(counts.tolist()):
             high = (STRIP - 12) * rows / max(int(counts.max()), 1)
-            y, x = middle - high if up else middle, axes.at_x(place / others.size)
+            y, x = middle - high if up else middle, axes.at_x(i / rest.size)
             marks += [rect(x, y, wide - 1, high, style)] if rows else []
-    for text, y in ((clipped(own.event, 36), middle - STRIP + 8), ("others", middle + STRIP - 2)):
+    for text, y in ((clipped(event.event, 36), middle - STRIP + 8), ("others", middle + STRIP - 2)):
         marks.append(element("text", text, class_="tick start", x=axes.box[0], y=y))
     return marks
 
 
 def net_benefit(
-    own: EventPerformance,
-    others: Sequence[EventPerformance],
+    event: EventPerformance,
+    rivals: Sequence[EventPerformance],
     threshold: float | None = None,
     wide: bool = True,
 ) -> Markup:
     """Net benefit of the model with its interval, of others, and of acting on every row."""
     box = WIDE_BOX if wide else BOX
-    found = own.decision_curve
+    found = event.decision_curve
     t = found.thresholds
+    # The floor keeps an axis where no threshold has a benefit.
     high = max(float(found.model.max()), float(found.everybody.max()), 1e-3) * 1.15
     low = -0.25 * high
     axes = PlotArea((0.0, 1.0), (low, high), box)
@@ -433,18 +439,18 @@ def net_benefit(
         element("line", class_="axis", x1=axes.box[0], x2=axes.box[2], y1=zero, y2=zero),
         curve(axes, t[found.everybody > low], found.everybody[found.everybody > low], "line muted"),
         *(
-            curve(axes, t, inside(other.decision_curve.model), f"line c{place} dash{place}")
-            for place, other in enumerate(others, 1)
+            curve(axes, t, inside(other.decision_curve.model), f"line c{series} dash{series}")
+            for series, other in enumerate(rivals, 1)
         ),
         curve(axes, t, inside(found.model), "line c0"),
     ]
     if threshold is not None:
         marks.append(upright(axes, threshold))
     title = (
-        f"Net benefit of acting on {own.event}, at most {number(float(found.model.max()))} of a "
+        f"Net benefit of acting on {event.event}, at most {number(float(found.model.max()))} of a "
         f"row; acting on every row {number(float(found.everybody.max()))}"
     )
-    name = f"probability of {clipped(own.event, 22)} from which one acts"
+    name = f"probability of {clipped(event.event, 22)} from which one acts"
     return picture(
         box[2] + 12, box[3] + 42, title, axes.frame(name, "net benefit of a row"), *marks
     )

@@ -95,14 +95,15 @@ def _missing_more(
     classes: Sequence[str],
     labels: Int[np.ndarray, " row"],
 ) -> dict[str, list[tuple[str, float]]]:
-    """By column the classes of which more cells are missing than of all others, beyond chance."""
+    """By column, classes with a significantly larger missing fraction than all other classes."""
     found: dict[str, list[tuple[str, float]]] = {}
-    for place, label in enumerate(classes if len(classes) > 1 else ()):
-        others, own = (missing[(labels >= 0) & ((labels == place) == its)] for its in (False, True))
+    for position, label in enumerate(classes if len(classes) > 1 else ()):
+        labelled, inside = labels >= 0, labels == position
+        rest, cells = missing[labelled & ~inside], missing[labelled & inside]
         chance = MISSING_BY_CHANCE / len(classes)
-        for one in missingness_changes(list(job.X), others, own, chance, together=False):
-            if one.is_more:
-                found.setdefault(one.columns[0], []).append((label, one.now))
+        for change in missingness_changes(list(job.X), rest, cells, chance, together=False):
+            if change.is_more:
+                found.setdefault(change.columns[0], []).append((label, change.now))
     return found
 
 
@@ -130,8 +131,9 @@ def _histogram(values: Float[np.ndarray, " value"]) -> Float[np.ndarray, " bar"]
     low, high = float(values.min()), float(values.max())
     if low == high:
         return np.array([float(values.size)])
-    place = ((values / (high - low) - low / (high - low)) * BARS).astype(int)
-    return np.bincount(np.clip(place, 0, BARS - 1), minlength=BARS).astype(float)
+    bar = ((values / (high - low) - low / (high - low)) * BARS).astype(int)
+    # The maximum lies on the upper edge of the last bin.
+    return np.bincount(np.clip(bar, 0, BARS - 1), minlength=BARS).astype(float)
 
 
 def _near_duplicates(job: Job) -> Iterator[str]:
@@ -148,9 +150,9 @@ def _near_duplicates(job: Job) -> Iterator[str]:
 
 
 def say(reading: Reading) -> dict[str, str]:
-    """What was read."""
+    """Message on rows, columns, classes and missing cells."""
     kinds = [column.kind for column in reading.columns]
-    parts = [
+    kind_counts = [
         plural(kinds.count(kind), f"{kind} column")
         for kind in dict.fromkeys(sorted(kinds, reverse=True))
     ]
@@ -158,8 +160,9 @@ def say(reading: Reading) -> dict[str, str]:
     if reading.missing == 0:
         holes = "no cell is missing"
     labels = f", {plural(reading.hidden, 'row')} have no label" if reading.hidden else ""
-    rows, classes = plural(reading.rows, "row"), len(reading.class_counts)
-    return {"read": f"{rows} with {listing(parts)} and {classes} classes; {holes}{labels}."}
+    rows = plural(reading.rows, "row")
+    classes = len(reading.class_counts)
+    return {"read": f"{rows} with {listing(kind_counts)} and {classes} classes; {holes}{labels}."}
 
 
 def show(reading: Reading) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Fits to other rows: how stable the answers are, and whether more rows would help."""
+"""Refits: stability of the probabilities, and the learning curve."""
 
 from __future__ import annotations
 
@@ -68,21 +68,21 @@ def read_learning(job: Job, model: Any, density: Any) -> bayesrbf.LearningCurve 
 
 
 def say(refits: Refits) -> dict[str, str]:
-    """How far refits on samples of the rows are from the fit to all rows, and their recipe."""
+    """Message on the stability of probabilities and decisions over refits, with the recipe."""
     if (stability := refits.stability) is None:
         return {"stability": ""}
     event, number_of = stability.largest, len(stability.refits)
-    said = (
+    message = (
         f"{plural(number_of, 'refit')} on bootstrap samples of the rows move the probability of "
         f"“{clipped(event.event, 24)}” by {number(event.error.mean())} on average, and change "
         f"{percent(event.changes.mean())} of the decisions at {percent(event.threshold)}. "
         f"{refits.recipe}"
     )
-    return {"stability": said}
+    return {"stability": message}
 
 
 def tell(refits: Refits) -> Iterator[tuple[str, str]]:
-    """How far refits are, and whether more rows would help."""
+    """Lines on stability and on the learning curve."""
     if refits.stability is not None:
         yield "stability", say(refits)["stability"]
     if refits.learning is not None:
@@ -90,7 +90,7 @@ def tell(refits: Refits) -> Iterator[tuple[str, str]]:
 
 
 def figures(refits: Refits) -> dict[str, Any]:
-    """What an answer for machines has."""
+    """Figures of the section for JSON."""
     found, curve = refits.stability, refits.learning
     return {
         "stability": None
@@ -100,8 +100,8 @@ def figures(refits: Refits) -> dict[str, Any]:
             "failures": found.failures,
             "recipe": refits.recipe,
             "events": {
-                one.event: {"threshold": one.threshold, "level": one.level, **one.figures}
-                for one in found.events
+                event.event: {"threshold": event.threshold, "level": event.level, **event.figures}
+                for event in found.events
             },
         },
         "learning_curve": None
@@ -120,21 +120,24 @@ def show(refits: Refits) -> dict[str, Any]:
 
 def _stability(found: Stability) -> list[Markup]:
     """Instability interval of every row, and the share of the refits that decide it otherwise."""
-    own = found.largest
-    rows, unit = slice(None, None, -(-own.probability.size // MOST_POINTS)), np.array([0.0, 1.0])
+    event = found.largest
+    rows = slice(None, None, -(-event.probability.size // MOST_POINTS))
+    unit = np.array([0.0, 1.0])
     axes = PlotArea((0.0, 1.0), (0.0, 1.0), BOX)
-    x, (low, high) = list(map(axes.at_x, own.probability[rows].tolist())), own.interval[:, rows]
+    x = list(map(axes.at_x, event.probability[rows].tolist()))
+    low, high = event.interval[:, rows]
     bars = [
         element("line", class_="stroke c0 faint", x1=at, x2=at, y1=axes.at_y(a), y2=axes.at_y(b))
         for at, a, b in zip(x, low.tolist(), high.tolist(), strict=True)
     ]
     dots = [
         element("circle", class_="fill c0 faint", cx=at, cy=axes.at_y(share), r=2)
-        for at, share in zip(x, own.changes[rows].tolist(), strict=True)
+        for at, share in zip(x, event.changes[rows].tolist(), strict=True)
     ]
-    across, most = f"probability of {clipped(own.event, 22)}", number(own.width.max())
+    across = f"probability of {clipped(event.event, 22)}"
+    most = number(event.width.max())
     intervals = axes.frame(across, "by the refits"), *bars, curve(axes, unit, unit, "diagonal")
-    decided = axes.frame(across, "share of refits"), *dots, upright(axes, own.threshold)
+    decided = axes.frame(across, "share of refits"), *dots, upright(axes, event.threshold)
     return [
         picture(356.0, 274.0, f"Instability intervals, at most {most} wide", *intervals),
         picture(356.0, 274.0, "Share of refits that decide a row otherwise", *decided),

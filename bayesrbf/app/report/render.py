@@ -31,9 +31,9 @@ class Chapter:
     """A part of a page: its anchor, number and title, and the sections that stand in it."""
 
     id: str
-    place: str
+    number: str
     title: str
-    parts: tuple[str, ...]  # Templates of sections.
+    sections: tuple[str, ...]  # Templates of sections.
 
 
 TRUST: Final = Chapter("trust", "1", "Can I trust these probabilities?", ("trust",))
@@ -44,7 +44,7 @@ LONG: Final = (
     Chapter("good", "3", "How good it is", ("scores", *JUDGED, "refits")),
     Chapter("unsure", "4", "Whom it is unsure of, and why", ("doubt",)),
     Chapter("odd", "5", "Cells and labels that look wrong", ("oddities",)),
-    Chapter("learned", "6", "What it learned", ("moves", "learned")),
+    Chapter("learned", "6", "What it learned", ("column_effects", "learned")),
     Chapter("filled", "7", "Missing cells, filled in", ("filled",)),
     Chapter("model", "8", "The model, and how to make it again", ("described",)),
     Chapter("appendix", "A", "Appendix: did the computation go well?", ("diagnostics",)),
@@ -84,7 +84,7 @@ def _page(template: str, of: Judgement, chapters: Sequence[Chapter], **more: Any
         .render(
             report=of,
             chapters=chapters,
-            parts=[part for one in chapters for part in one.parts],
+            sections=[section for chapter in chapters for section in chapter.sections],
             finding=sentences(of),
             figure=pictures(of),
             version=__version__,
@@ -121,15 +121,15 @@ def environment(package: str = "bayesrbf.app.report") -> jinja2.Environment:
     return environment
 
 
-def options_whole(sentence: str) -> Markup:
+def options_whole(message: str) -> Markup:
     """A sentence whose options of the command line are not broken at their hyphens.
 
     >>> print(options_whole("a < b, say --na=-999."))
     a &lt; b, say <span class="option">--na=-999</span>.
     """
-    parts = OPTION.split(sentence)
-    spans = (Markup('<span class="option">{}</span>').format(part) for part in parts[1::2])
-    whole = [escape(parts[0])]
-    for span, text in zip(spans, parts[2::2], strict=True):
+    pieces = OPTION.split(message)
+    spans = (Markup('<span class="option">{}</span>').format(option) for option in pieces[1::2])
+    whole = [escape(pieces[0])]
+    for span, text in zip(spans, pieces[2::2], strict=True):
         whole += [span, escape(text)]
     return Markup("").join(whole)

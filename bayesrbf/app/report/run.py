@@ -108,14 +108,14 @@ SURE: Final = 0.5
 
 def seconds_of(job: Job) -> float:
     """Seconds of one fit to the whole table, by its size and the speed of this machine."""
-    fixed, each = FIT_SECONDS[job.family]
+    fixed, per_root_cell = FIT_SECONDS[job.family]
     classes = np.unique(job.labels[job.labels >= 0]).size
-    return slowness() * (fixed + each * math.sqrt(job.X.size * classes))
+    return slowness() * (fixed + per_root_cell * math.sqrt(job.X.size * classes))
 
 
 @cache
 def slowness() -> float:
-    """How much longer this machine takes for a little linear algebra, and for steps of Python."""
+    """Time of a small benchmark on this machine over its time on the reference machine."""
     symmetric = np.fromfunction(lambda i, j: np.cos(i * j) + np.cos(i - j), (200, 200))
     taken = []
     for _ in range(5):
@@ -127,8 +127,10 @@ def slowness() -> float:
 
 
 def seconds_of_run(job: Job, fit: float, judged: bool) -> float:
-    """Seconds of a report in one process, or of a fit alone where nothing is judged."""
-    fits, pools, seconds = 1.0, FAMILIES[job.family].pools, 0.0
+    """Seconds of a report in one process, or of a fit alone unless ``judged``."""
+    fits = 1.0
+    pools = FAMILIES[job.family].pools
+    seconds = 0.0
     if judged:
         classes = np.unique(job.labels[job.labels >= 0]).size
         seconds = LOADING + CELL_LOOKED_AT * job.X.size * classes
@@ -172,7 +174,7 @@ def processes(jobs: int, seconds: float) -> tuple[int, float]:
 
 
 def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str]:
-    """The job in the fullest form that a time limit allows, and a line on what it will take.
+    """The job in the fullest form that a time limit allows, and a line on its expected time.
 
     Forms are the job as it is, without intervals, and the quick one, which is taken where none is
     known to fit into the limit. A stack has one form. What was left out is a note of the job, and
@@ -191,7 +193,7 @@ def within(job: Job, limit: float | None, judged: bool = True) -> tuple[Job, str
 
 
 def _what_would_hold(job: Job, limit: float, seconds: float, judged: bool) -> str:
-    """A sentence on what would be done in time: a smaller model, or a longer limit."""
+    """Advice on options that would finish in time: a smaller model, or a longer limit."""
     small = quicker(replace(job, family="mixture", inference="map"))
     taken = processes(job.jobs, seconds_of_run(small, seconds_of(small), judged))[1]
     ways = ["--model mixture --inference map"] if taken <= min(SURE * limit, seconds) else []
@@ -222,13 +224,13 @@ def _noted(job: Job, limit: float | None = None) -> Job:
         return job
     if FAMILIES[job.family].pools:
         return replace(job, notes=("--quick changes nothing for a stack.", *job.notes))
-    parts = ["no intervals"] if job.inference == "map" else []
+    limits = ["no intervals"] if job.inference == "map" else []
     if not job.judged_apart:
-        parts.append(f"{plural(job.folds, 'fold')} at most")
+        limits.append(f"{plural(job.folds, 'fold')} at most")
     why = "--quick" if limit is None else f"--quick, because --time-limit allows {limit:g} seconds"
-    if not parts:
+    if not limits:
         return job
-    note = f"Made with {why}: {', '.join(parts)}."
+    note = f"Made with {why}: {', '.join(limits)}."
     return replace(job, notes=(f"{note} Without it the answer may be better.", *job.notes))
 
 
@@ -321,11 +323,11 @@ def prepare(
         score=_counted(table.scores),
     )
     several = np.unique(job.labels[job.labels >= 0]).size > 2
-    asked = [f"--{name}" for name in ("score", "by") if getattr(table.options, name)]
-    if several and asked:
+    options = [f"--{name}" for name in ("score", "by") if getattr(table.options, name)]
+    if several and options:
         raise TableError(
-            f"{' and '.join(asked)}: about the probability of an event, which two classes have; "
-            f"{target!r} has more: leave {' and '.join(asked)} out."
+            f"{' and '.join(options)}: about the probability of an event, which two classes have; "
+            f"{target!r} has more: leave {' and '.join(options)} out."
         )
     if job.score is not None:
         known = np.unique(job.labels[job.score.notna().to_numpy() & (job.labels >= 0)])
@@ -344,7 +346,7 @@ def prepare(
         )
     _check_splits(job)
     sentences = [
-        job.splits.sentence if table.groups is not None or job.judged_apart else "",
+        job.splits.message if table.groups is not None or job.judged_apart else "",
         copies_sentence(repeated) if repeated else "",
         "Figures by centre are told of two classes alone."
         if several and job.centres is not None
@@ -367,12 +369,12 @@ def _too_good(count: int, name: str) -> str:
 
 
 def _counted(cells: pd.Series | None) -> pd.Series | None:
-    """A column beside the model, its rows counted from 0."""
+    """A column that is no feature, with rows counted from 0."""
     return None if cells is None else cells.reset_index(drop=True)
 
 
 def _folds(table: ReadTable, family: FamilyName) -> int:
-    """Folds at most. A stack has those of its own pool, which cost it nothing more."""
+    """Maximum number of folds. A stack uses the folds of its pool, which need no more fits."""
     if FAMILIES[family].pools:
         return usual_folds(0.0 if table.target is None else float(table.target.notna().sum()))
     return FOLDS if len(table.frame) <= MOST_IN_FIVE else FEWER
@@ -393,20 +395,20 @@ def _unjudged(table: ReadTable) -> str:
 
 
 def _check_splits(job: Job) -> None:
-    """Refuse groups or times by which nothing can be held out, or a class is never taught."""
+    """Refuse splits without held-out rows, and splits with a class that lacks training rows."""
     splits = job.splits
     if not splits.numbers.size:
-        part = "--group" if job.times is None else "--time"
-        part = part if job.centres is None else "--centre"
+        option = "--group" if job.times is None else "--time"
+        option = option if job.centres is None else "--centre"
         raise TableError(
-            f"{part} leaves no row to be held out: too few times, centres or groups have rows of "
+            f"{option} leaves no row to be held out: too few times, centres or groups have rows of "
             "two classes; leave the option out."
         )
     present = np.unique(job.labels[job.labels >= 0])
     for fold in splits.numbers.tolist():
         absent = np.setdiff1d(present, job.labels[splits.training(fold)])
         if absent.size:
-            label = sorted({str(one) for one in job.y.dropna()})[absent[0]]
+            label = sorted({str(text) for text in job.y.dropna()})[absent[0]]
             raise TableError(
                 f"Beside some of the rows that are held out, no row that may teach has the class "
                 f"{label!r}, so it cannot be learnt; leave --time, --centre or --group out."
@@ -437,7 +439,7 @@ SHOWN_NOTES: Final = 5
 """Notes that a terminal shows where a page has all, the most harmful first."""
 
 
-def run(job: Job, folder: Path, asked: Sequence[str] = ()) -> Report:
+def run(job: Job, folder: Path, extras: Sequence[str] = ()) -> Report:
     """Make the report and write every file, and those of TRIPOD and SHORT that are asked for."""
     with sharing(job.jobs), progress((*phases(job), WRITING)) as phase:
         outcome = collect(job, phase)
@@ -455,17 +457,17 @@ def run(job: Job, folder: Path, asked: Sequence[str] = ()) -> Report:
             if thinned:
                 facts = (*report.described.facts, ("draws", thinned))
                 report = replace(report, described=replace(report.described, facts=facts))
-            if TRIPOD in asked:
+            if TRIPOD in extras:
                 write_whole(folder / TRIPOD, items(report).encode())
-            if SHORT in asked:
+            if SHORT in extras:
                 write_whole(folder / SHORT, render(report, chapters=FOR_COMMITTEES).encode())
-            page = render(report, TRIPOD if TRIPOD in asked else "")
+            page = render(report, TRIPOD if TRIPOD in extras else "")
             write_whole(folder / PAGE, page.encode())
     return report
 
 
 def introduce(job: Job, takes: str = "", page: bool = True) -> None:
-    """Say what was read, what it was taken for, and how long it takes; all notes without a page."""
+    """Print rows, kinds of the columns and the expected time; all notes if there is no page."""
     console = Console()
     missing = float(job.X.isna().to_numpy().mean())
     hidden = int(job.y.isna().sum())
@@ -516,8 +518,8 @@ def progress(phases: Sequence[str] = ()) -> Iterator[Phase]:
     """
     console, missing = Console(stderr=True), list(phases)
 
-    def named(what: str, names: Sequence[str]) -> None:
-        line = f"{what}: {listing([name.lower() for name in names], len(names))}."
+    def named(title: str, names: Sequence[str]) -> None:
+        line = f"{title}: {listing([name.lower() for name in names], len(names))}."
         console.print(line, highlight=False, soft_wrap=True)
 
     if phases and not console.is_terminal:
@@ -528,7 +530,7 @@ def progress(phases: Sequence[str] = ()) -> Iterator[Phase]:
     def counted(name: str) -> Iterator[None]:
         with show(name):
             yield
-        missing[:] = [one for one in missing if one != name]
+        missing[:] = [phase_name for phase_name in missing if phase_name != name]
 
     try:
         with shown as show:
@@ -597,10 +599,12 @@ def _lines(console: Console, name: str) -> Iterator[None]:
 
 def tell(report: Report) -> None:
     """Print the verdict and the main figures, a few lines each; no line breaks before a %."""
-    console, rows, told = Console(), list(lines(report)), sentences(report)
+    console = Console()
+    rows = list(lines(report))
+    messages = sentences(report)
     width = max(len(name) for name, _ in rows)
-    said = [told[name] for name in ("verdict", "evidence", "events", "unvalidated")]
-    for name, text in [*rows, *(("", sentence) for sentence in filter(None, (QUESTION, *said)))]:
+    shown = [messages[name] for name in ("verdict", "evidence", "events", "unvalidated")]
+    for name, text in [*rows, *(("", message) for message in filter(None, (QUESTION, *shown)))]:
         indent = " " * (width + 1) if name else ""
         paragraph = fill(
             harmless(text),

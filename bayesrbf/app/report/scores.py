@@ -64,18 +64,16 @@ def compute(
 ) -> MeanScores:
     """Scores and calibration of one classifier on the held-out rows."""
     rows = held_out.scored
-    p, labels, folds = (
-        held_out.probabilities[name][rows],
-        held_out.labels[rows],
-        held_out.folds[rows],
-    )
+    p = held_out.probabilities[name][rows]
+    labels = held_out.labels[rows]
+    folds = held_out.folds[rows]
     return MeanScores(
         name=name,
         log_loss=mean_over_folds(log_loss(p, labels), folds),
         brier=mean_over_folds(brier(p, labels), folds),
         accuracy=mean_over_folds(correct(p, labels), folds),
         slope=as_wide(
-            lambda some: slope(p[some], labels[some], level),
+            lambda sample: slope(p[sample], labels[sample], level),
             None if units is None else units[rows],
             level,
         ),
@@ -94,19 +92,19 @@ def read_check(job: Job, uncertainty: xr.Dataset) -> Check | None:
     classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
     labels = np.array([classes.index(str(label)) for label in job.truth.y[hidden]])
     p = uncertainty["probability"].to_numpy()[hidden]
-    given = p[np.arange(labels.size), labels]
+    of_truth = p[np.arange(labels.size), labels]
     return Check(
         rows=int(hidden.sum()),
         log_loss=float(log_loss(p, labels).mean()),
         accuracy=float(correct(p, labels).mean()),
-        outside=int((given < 0.05).sum()),
+        outside=int((of_truth < 0.05).sum()),
     )
 
 
 def calibrated(
     tilt: Interval, errors: Calibration, event: EventPerformance | None = None, *, grouped: bool
 ) -> bool:
-    """Whether probabilities come true as often as they say: slope, error and O:E are as by chance.
+    """Whether slope, calibration error and O:E are compatible with calibrated probabilities.
 
     Where rows have groups the error does not tell: the chance in it counts rows.
     """
@@ -141,43 +139,44 @@ def calibration_words(score: MeanScores, event: EventPerformance | None = None) 
 
 def tell(scores: Sequence[MeanScores]) -> Iterator[tuple[str, str]]:
     """Log loss and calibration by their names."""
-    own, *others = scores
-    rest = listing([f"{one.name} {number(one.log_loss[0])}" for one in others])
-    yield "log loss", f"{number(own.log_loss[0])} nats of surprise ({rest})"
-    low, high = map(number, own.calibration.noise)
-    noise = "" if own.grouped else f" (chance alone {low} to {high})"
-    yield "calibration error", f"{number(own.calibration.error)}{noise}"
-    yield "calibration slope", f"{with_ends(own.slope)}, 1 is right"
+    of_model, *of_rivals = scores
+    rest = listing([f"{score.name} {number(score.log_loss[0])}" for score in of_rivals])
+    yield "log loss", f"{number(of_model.log_loss[0])} nats of surprise ({rest})"
+    low, high = map(number, of_model.calibration.noise)
+    noise = "" if of_model.grouped else f" (chance alone {low} to {high})"
+    yield "calibration error", f"{number(of_model.calibration.error)}{noise}"
+    yield "calibration slope", f"{with_ends(of_model.slope)}, 1 is right"
 
 
 def tell_check(check: Check | None) -> Iterator[tuple[str, str]]:
-    """How many hidden labels were found."""
+    """Accuracy on the hidden labels, as a line."""
     if check is not None:
         rows = f"{plural(check.rows, 'row')} that the fit had without their labels"
         yield "hidden labels", f"{percent(check.accuracy)} right, of {rows}"
 
 
 def figures(scores: Sequence[MeanScores]) -> dict[str, Any]:
-    """What an answer for machines has."""
-    own, *others = scores
+    """Figures of the section for JSON."""
+    of_model, *of_rivals = scores
     return {
-        "rivals": {one.name: {"log loss": one.log_loss[0]} for one in others},
-        "calibration_error": own.calibration.error,
-        "calibration_error_by_chance": own.calibration.noise,
-        "calibration_slope": own.slope,
+        "rivals": {score.name: {"log loss": score.log_loss[0]} for score in of_rivals},
+        "calibration_error": of_model.calibration.error,
+        "calibration_error_by_chance": of_model.calibration.noise,
+        "calibration_slope": of_model.slope,
     }
 
 
 def show(
     scores: Sequence[MeanScores], classes: Sequence[str], drawn: list[int], level: float
 ) -> dict[str, Any]:
-    """Both scores of all, and of the classes at some positions said against come true."""
-    own, rivals = scores[0].calibration, [score.name for score in scores]
-    losses, briers = ([getattr(one, name) for one in scores] for name in ("log_loss", "brier"))
+    """Log loss and Brier score of all classifiers, and reliability of the classes in ``drawn``."""
+    of_model = scores[0].calibration
+    rivals = [score.name for score in scores]
+    losses, briers = ([getattr(score, name) for score in scores] for name in ("log_loss", "brier"))
     return {
         "log_loss": _comparison(rivals, losses, "log loss (nats)"),
         "brier": _comparison(rivals, briers, "Brier score"),
-        "reliability": [reliability(own.curves[c], classes[c], c % 8) for c in drawn],
+        "reliability": [reliability(of_model.curves[c], classes[c], c % 8) for c in drawn],
         "band": legend({f"where {percent(level)} of calibrated models would be": "band"}),
     }
 
@@ -191,13 +190,14 @@ def _comparison(names: Sequence[str], values: Sequence[tuple[float, float]], uni
     axes = PlotArea((0.0, max(ends) * 1.06), (0.0, 1.0), (10.0, top, NARROW - 14, bottom))
     marks: list[Markup] = []
     for i, (name, (value, _), step) in enumerate(zip(names, values, spread, strict=True)):
-        y, own = top + row * (i + 0.68), "c0" if i == 0 else "muted"
+        y = top + row * (i + 0.68)
+        style = "c0" if i == 0 else "muted"
         low, high = axes.at_x(max(value - step, 0.0)), axes.at_x(value + step)
         label = f"{name}: {number(value)}"
         marks += [
             element("text", label, class_="name", x=axes.box[0] + 3, y=y - 11),
-            element("line", class_=f"stroke {own} thick", x1=low, x2=high, y1=y, y2=y),
-            element("circle", class_=f"fill {own}", cx=axes.at_x(value), cy=y, r=5),
+            element("line", class_=f"stroke {style} thick", x1=low, x2=high, y1=y, y2=y),
+            element("circle", class_=f"fill {style}", cx=axes.at_x(value), cy=y, r=5),
         ]
     title = f"{unit}: " + "; ".join(
         f"{name} {number(value)} ± {number(error)}"

@@ -45,14 +45,14 @@ class Subgroup:
 
 @dataclass(frozen=True)
 class Subgroups:
-    """Parts of the table in which probabilities do not come true beyond chance."""
+    """Groups of rows that are significantly miscalibrated."""
 
     looked_at: int  # Pairs of a part and a class.
     off: tuple[Subgroup, ...]  # The least probable first.
 
 
 def compute(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
-    """Hold said against come true in every group, for every class; for one where there are two.
+    """Compare expected with observed frequencies in every group, by class (the event of two).
 
     For a calibrated model the number of rows of a class in a group has a Poisson-binomial law.
     Holm's method counts how many groups were looked at.
@@ -62,30 +62,30 @@ def compute(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
     frequent = np.bincount(labels, minlength=len(held_out.classes)) >= FEWEST_IN_GROUP
     binary = len(held_out.classes) == 2
     classes = [event_among(held_out, job.focus).column] if binary else np.flatnonzero(frequent)
-    parts = []
+    groups = []
     for name, inside in groups_of(job, rows):
         size = int(inside.sum())
         for c in classes if FEWEST_IN_GROUP <= size < len(rows) else ():
             came = int((labels[inside] == c).sum())
-            own = p[inside, c]
-            parts.append(
+            probabilities = p[inside, c]
+            groups.append(
                 Subgroup(
                     name,
                     str(held_out.classes[c]),
                     size,
-                    float(own.mean()),
+                    float(probabilities.mean()),
                     proportion(came / size, size, job.focus.level),
-                    two_sided(own, came),
+                    two_sided(probabilities, came),
                 )
             )
-    off = holm(np.array([group.chance for group in parts]), WRONGLY)
-    found = [group for group, bad in zip(parts, off, strict=True) if bad]
+    off = holm(np.array([group.chance for group in groups]), WRONGLY)
+    found = [group for group, bad in zip(groups, off, strict=True) if bad]
     found.sort(key=lambda group: group.chance)
-    return Subgroups(len(parts), tuple(found[:LISTED_GROUPS]))
+    return Subgroups(len(groups), tuple(found[:LISTED_GROUPS]))
 
 
 def groups_of(job: Job, rows: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Names of groups and which of some rows are in them: levels, quarters, missing cells."""
+    """Names of groups and masks of their rows: levels, quarters, missing cells."""
     for name in job.X.columns:
         column = job.X[name].iloc[rows].reset_index(drop=True)
         shown = clipped(name, 30)
@@ -104,9 +104,9 @@ def _levels(column: pd.Series, shown: str) -> Iterator[tuple[str, np.ndarray]]:
     for level in frequent:
         inside = column.eq(level).to_numpy(dtype=bool, na_value=False)
         yield f"{shown} = {clipped(level, 24)}", inside
-    others = (column.notna() & ~column.isin(frequent)).to_numpy()
-    if others.any():
-        yield f"{shown}: other levels", others
+    rest = (column.notna() & ~column.isin(frequent)).to_numpy()
+    if rest.any():
+        yield f"{shown}: other levels", rest
 
 
 def read_parts(
@@ -128,7 +128,7 @@ def read_parts(
     return tuple(
         performance_by(
             by,
-            parts,
+            groups,
             event.name,
             held_out.probabilities[model][rows, event.column],
             held_out.labels[rows] == event.column,
@@ -137,12 +137,12 @@ def read_parts(
             level=job.focus.level,
             widths=of_row[rows],
         )
-        for by, parts in parts_asked(job, rows)
+        for by, groups in parts_asked(job, rows)
     )
 
 
 def parts_asked(job: Job, rows: np.ndarray) -> Iterator[tuple[str, Iterator[RowsOf]]]:
-    """Columns by whose parts figures are told apart, and the parts of some rows."""
+    """Columns that define subgroups, and the subgroups of some rows."""
     columns = [] if job.centres is None else [job.centres]
     for column in (*columns, *(job.by[name] for name in job.by)):
         kind = job.kinds.get(str(column.name))
@@ -163,12 +163,12 @@ def parts_by(column: pd.Series, kind: Kind | None = None) -> Iterator[RowsOf]:
     else:
         texts = column.astype(object).where(column.notna(), None)
         frequent = texts.dropna().astype(str).value_counts().index[:MOST_PARTS]
-        cells = np.array(["" if one is None else str(one) for one in texts], dtype=object)
+        cells = np.array(["" if text is None else str(text) for text in texts], dtype=object)
         for level in frequent:
             yield RowsOf(str(level), cells == level)
-        others = column.notna().to_numpy() & ~np.isin(cells.astype(str), frequent.to_numpy(str))
-        if others.any():
-            yield RowsOf("all other levels", others, exchangeable=False)
+        rest = column.notna().to_numpy() & ~np.isin(cells.astype(str), frequent.to_numpy(str))
+        if rest.any():
+            yield RowsOf("all other levels", rest, exchangeable=False)
     missing = column.isna().to_numpy()
     if missing.any():
         yield RowsOf("not known", missing, exchangeable=False)
@@ -182,32 +182,32 @@ def _quarters(
     if not observed.size:
         return
     cuts = np.unique(np.quantile(observed, QUARTERS, method="inverted_cdf"))
-    part = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
-    for value in np.unique(part[part >= 0]):
-        inside = part == value
+    quarter = np.where(np.isnan(values), -1, np.searchsorted(cuts, values))
+    for value in np.unique(quarter[quarter >= 0]):
+        inside = quarter == value
         low, high = (text(float(f(values[inside]))) for f in (np.min, np.max))
         yield f"{shown} {between(low, high)}".strip(), inside
 
 
 def tell(every: Sequence[Parts]) -> Iterator[tuple[str, str]]:
-    """Figures part by part, and where a new part would be."""
-    for parts in every:
-        by = f"by {clipped(parts.by, 24)}"
-        for part in parts.parts:
-            one = part.performance
-            named = one.auroc, one.observed_to_expected, one.slope
-            told = zip(("AUROC", "O:E", "slope"), map(with_ends, named), strict=True)
-            few = " (too few)" if part.few else ""
-            rows = f"{plural(one.rows, 'row')}, {plural(one.events, 'event')}{few}"
-            yield by, f"{clipped(part.name, 30)}: {rows}, {', '.join(map(' '.join, told))}"
-        for figure, spread in parts.spread.items():
+    """Figures by subgroup, and their prediction interval for a new subgroup."""
+    for by_column in every:
+        by = f"by {clipped(by_column.by, 24)}"
+        for group in by_column.parts:
+            performance = group.performance
+            named = performance.auroc, performance.observed_to_expected, performance.slope
+            written = zip(("AUROC", "O:E", "slope"), map(with_ends, named), strict=True)
+            few = " (too few)" if group.few else ""
+            rows = f"{plural(performance.rows, 'row')}, {plural(performance.events, 'event')}{few}"
+            yield by, f"{clipped(group.name, 30)}: {rows}, {', '.join(map(' '.join, written))}"
+        for figure, spread in by_column.spread.items():
             new = ends(spread.new.lower, spread.new.upper)
             mean = f"{with_ends(spread.mean)} in the mean of {plural(spread.parts, 'part')}"
             yield by, f"{figure}: {mean}, a new one {new} ({percent(0.9)})"
 
 
 def say(subgroups: Subgroups, classes: int) -> dict[str, str]:
-    """Whether probabilities come true in every part of the table."""
+    """Message on the calibration of the subgroups."""
     if not subgroups.looked_at:
         return {"subgroups": "No part of the table has rows enough to be looked at by itself."}
     looked = (
@@ -216,6 +216,6 @@ def say(subgroups: Subgroups, classes: int) -> dict[str, str]:
         f"{', class by class' if classes > 2 else ''})"
     )
     chance = f"by more than chance does to so many parts once in {round(1 / WRONGLY)} tables"
-    parts = plural(len(subgroups.off), "part") if subgroups.off else "none of them do"
-    said = f"{looked}. In {parts} probabilities miss what came true {chance}."
-    return {"subgroups": said}
+    missed = plural(len(subgroups.off), "part") if subgroups.off else "none of them do"
+    message = f"{looked}. In {missed} probabilities miss what came true {chance}."
+    return {"subgroups": message}

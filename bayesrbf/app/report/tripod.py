@@ -37,25 +37,25 @@ SECTIONS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Item:
-    """An item of the statement: what the report says of it, where, and what is left to write."""
+    """An item of the statement: content and section of the report, and what its author writes."""
 
-    part: str  # Of a paper.
+    section: str  # Of a paper.
     number: str
     topic: str
     known: str  # What the report says, in a few words; empty where it knows nothing.
-    place: str  # On the page; empty likewise.
+    page_section: str  # On the page; empty likewise.
     author: str  # What the author writes; empty where the report says all.
 
 
 def _read(table: str) -> Iterator[Item]:
     """The items of a table in Markdown; a dash is an empty cell."""
-    part = ""
+    section = ""
     for line in table.splitlines():
         cells = ["" if cell.strip() == "–" else cell.strip() for cell in line.split("|")[1:-1]]
         if line.startswith("## "):
-            part = line[3:]
+            section = line[3:]
         elif cells and cells[0][:1].isdigit():
-            yield Item(part, *cells)
+            yield Item(section, *cells)
 
 
 ITEMS: Final = tuple(_read(files("bayesrbf.app.report").joinpath(TABLE).read_text("utf-8")))
@@ -73,13 +73,13 @@ def _counted(rows: Mapping[str, int]) -> str:
 
 
 def _facts(report: Report, *names: str) -> str:
-    told = [f"{name}: {text}" for name, text in report.described.facts if name in names]
-    return f"{'; '.join(told)}." if told else ""
+    facts = [f"{name}: {text}" for name, text in report.described.facts if name in names]
+    return f"{'; '.join(facts)}." if facts else ""
 
 
-def _told(report: Report, *names: str) -> str:
-    told = sentences(report)
-    return " ".join(told[name] for name in names)
+def _messages(report: Report, *names: str) -> str:
+    messages = sentences(report)
+    return " ".join(messages[name] for name in names)
 
 
 def _title(report: Report) -> str:
@@ -91,8 +91,8 @@ def _title(report: Report) -> str:
 
 def _purpose(report: Report) -> str:
     purpose = report.focus.purpose
-    told = {"Intended use": purpose.intended_use, "Population": purpose.population}
-    return " ".join(f"{name}: {text.rstrip('.')}." for name, text in told.items() if text)
+    texts = {"Intended use": purpose.intended_use, "Population": purpose.population}
+    return " ".join(f"{name}: {text.rstrip('.')}." for name, text in texts.items() if text)
 
 
 def _columns(report: Report) -> str:
@@ -112,10 +112,10 @@ def _size(report: Report) -> str:
 
 def _missing(report: Report) -> str:
     holed = sorted(report.reading.columns, key=lambda column: -column.missing)
-    most = [f"“{clipped(one.name)}” {percent(one.missing)}" for one in holed if one.missing > 0]
+    most = [f"“{clipped(c.name)}” {percent(c.missing)}" for c in holed if c.missing > 0]
     by_column = f" By column: {listing(most, 10)}." if most else ""
     left = "No row was left out because a cell is missing."
-    return f"{_told(report, 'read')}{by_column} {left} {report.reading.missingness}"
+    return f"{_messages(report, 'read')}{by_column} {left} {report.reading.missingness}"
 
 
 def _held_out(report: Report) -> str:
@@ -130,20 +130,20 @@ def _split(report: Report) -> str:
 
 
 def _parts(report: Report) -> str:
-    told = [f"“{clipped(one.by)}” ({plural(len(one.parts), 'part')})" for one in report.parts]
-    return f"The page tells figures apart by {listing(told)}." if told else ""
+    columns = [f"“{clipped(c.by)}” ({plural(len(c.parts), 'part')})" for c in report.parts]
+    return f"The page tells figures apart by {listing(columns)}." if columns else ""
 
 
 def _output(report: Report) -> str:
-    told = [f"“{clipped(c, 24)}” {number(cost)}" for c, cost in report.focus.costs.items()]
-    costs = f" Costs of a mistaken row: {listing(told, 30)}." if told else ""
-    events = _told(report, "events")
+    costed = [f"“{clipped(c, 24)}” {number(cost)}" for c, cost in report.focus.costs.items()]
+    costs = f" Costs of a mistaken row: {listing(costed, 30)}." if costed else ""
+    events = _messages(report, "events")
     return f"Probabilities of the classes. {report.doubt.intervals} {events}{costs}"
 
 
 def _analysed(report: Report) -> str:
-    each = report.performance.confusion.sum(axis=1).tolist()
-    held_out = dict(zip(report.classes, each, strict=True))
+    class_rows = report.performance.confusion.sum(axis=1).tolist()
+    held_out = dict(zip(report.classes, class_rows, strict=True))
     rows, groups = plural(report.judged.rows, "row"), report.judged.groups
     rows += "" if groups is None else f" in {plural(groups, 'group')}"
     again = ""
@@ -152,15 +152,15 @@ def _analysed(report: Report) -> str:
     return f"Fitted: {_size(report)} Held out: {rows}, {_counted(held_out)}.{again}"
 
 
-def _of_class(name: str, one: EventPerformance) -> str:
-    told = [f"{word} {with_ends(figure)}" for word, figure in one.figures.items()]
-    told += [f"{word} {with_ends(share, percent)}" for word, share in one.decisions.items()]
-    return f"“{clipped(name, 24)}” ({plural(one.events, 'row')}): {'; '.join(told)}."
+def _of_class(name: str, event: EventPerformance) -> str:
+    texts = [f"{word} {with_ends(figure)}" for word, figure in event.figures.items()]
+    texts += [f"{word} {with_ends(share, percent)}" for word, share in event.decisions.items()]
+    return f"“{clipped(name, 24)}” ({plural(event.events, 'row')}): {'; '.join(texts)}."
 
 
 def _performance(report: Report) -> str:
     model = report.performance.model
-    by_class = " ".join(_of_class(name, one) for name, one, _ in report.performance.drawn)
+    by_class = " ".join(_of_class(name, of_class) for name, of_class, _ in report.performance.drawn)
     return (
         f"{plural(report.judged.rows, 'row')} held out; in brackets, intervals of "
         f"{percent(report.focus.level)}. Log loss {with_ends(model.log_loss)} nats; right answers "
@@ -169,11 +169,11 @@ def _performance(report: Report) -> str:
 
 
 def _limits(report: Report) -> str:
-    said = _told(report, "unvalidated", "computation", "open_intervals", "stability")
+    messages = _messages(report, "unvalidated", "computation", "open_intervals", "stability")
     first = (
         "No rows beside this table were predicted, and nothing is said of the time until an event "
     )
-    return f"{first}or of causes. {said}"
+    return f"{first}or of causes. {messages}"
 
 
 _MEASURES: Final = (
@@ -188,9 +188,9 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "5a": lambda report: _facts(report, "data"),
     "7": lambda report: (
         f"{plural(len(report.reading.notes), 'note')} on how the table was read. "
-        f"{_told(report, 'odd')}"
+        f"{_messages(report, 'odd')}"
     ),
-    "8a": lambda report: _told(report, "events"),
+    "8a": lambda report: _messages(report, "events"),
     "9a": lambda report: f"The model was offered {plural(len(report.reading.columns), 'column')}.",
     "9b": _columns,
     "10": lambda report: (
@@ -198,15 +198,15 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     ),
     "11": _missing,
     "12a": _split,
-    "12b": lambda report: f"{_columns(report)} {report.described.given}",
+    "12b": lambda report: f"{_columns(report)} {report.described.assumptions}",
     "12c": lambda report: " ".join(
         [
-            f"{report.described.estimator}. {report.described.sentence}",
+            f"{report.described.estimator}. {report.described.message}",
             f"{report.diagnostics.inference} {_held_out(report)}",
         ]
     ),
     "12d": _held_out,
-    "12e": lambda report: f"{_MEASURES}{listing([one.name for one in report.scores[1:]])}.",
+    "12e": lambda report: f"{_MEASURES}{listing([score.name for score in report.scores[1:]])}.",
     "12f": lambda _: _UPDATED,
     "12g": lambda _: (
         f"Probabilities of rows held out are in {PREDICTIONS}; bayesrbf predict makes those of new "
@@ -215,12 +215,12 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "13": lambda _: (
         "No class was weighted or sampled anew. Costs change decisions, and no probability."
     ),
-    "14": lambda report: f"{_told(report, 'subgroups')} {_parts(report)}",
+    "14": lambda report: f"{_messages(report, 'subgroups')} {_parts(report)}",
     "15": _output,
     "16": lambda report: f"Both are rows of one table. {_held_out(report)}",
     "18f": lambda report: _facts(report, "command", "bayesrbf", "libraries", "seed"),
     "20a": _size,
-    "20b": lambda report: _told(report, "read"),
+    "20b": lambda report: _messages(report, "read"),
     "21": _analysed,
     "22": lambda report: (
         f"The model is in {MODEL}, its posterior in {POSTERIOR}. "
@@ -229,7 +229,7 @@ _SAID: Final[Mapping[str, Callable[[Report], str]]] = {
     "23a": _performance,
     "23b": _parts,
     "24": lambda _: _UPDATED,
-    "25": lambda report: _told(report, "verdict", "evidence"),
+    "25": lambda report: _messages(report, "verdict", "evidence"),
     "26": _limits,
     "27a": lambda _: (
         "Any cell of a new row may be missing; bayesrbf predict names levels and columns that "
@@ -253,13 +253,13 @@ def items(report: Report) -> str:
         "385:e078378), and boxes for what its author writes. The items are named in other words "
         "than those of the statement: read it beside this file.",
     ]
-    for part, its_items in groupby(ITEMS, lambda item: item.part):
-        lines.append(f"## {part}")
+    for section, its_items in groupby(ITEMS, lambda item: item.section):
+        lines.append(f"## {section}")
         for item in its_items:
             lines.append(f"### {item.number} {item.topic}")
-            if said := said_of(item, report):
-                place = f"[{item.place}]({PAGE}#{SECTIONS[item.place]})"
-                lines.append(f"{_plain(said)} ({place})")
+            if message := said_of(item, report):
+                link = f"[{item.page_section}]({PAGE}#{SECTIONS[item.page_section]})"
+                lines.append(f"{_plain(message)} ({link})")
             if item.author:
                 lines.append(f"- [ ] The author writes: {item.author}.")
     return harmless("\n\n".join(lines) + "\n")

@@ -48,13 +48,13 @@ class Gain:
 
     @property
     def worse(self) -> bool:
-        """Whether it is surely worse: the interval is below 0."""
+        """Whether the model is surely worse: the interval is below 0."""
         return self.interval.upper < 0
 
 
 @dataclass(frozen=True)
 class Rival:
-    """A model that this one is compared with, and the gains over it."""
+    """A competing model, and the gains of the judged model over it."""
 
     name: str  # Of its answers, in words.
     log_loss: float
@@ -65,7 +65,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class JudgedByRivals:
-    """The model beside the class frequencies and the best rival, if any, on the same rows."""
+    """The model compared with the class frequencies and the best rival on the same rows."""
 
     rows: int
     smallest: int  # Rows of the second most frequent class among them.
@@ -78,23 +78,23 @@ class JudgedByRivals:
 
     @property
     def enough(self) -> bool:
-        """Whether there are rows enough to judge."""
+        """Whether there are enough rows to judge."""
         units = self.rows if self.groups is None else self.groups
         return units >= FEWEST_JUDGED_ROWS and self.smallest >= FEWEST_OF_CLASS
 
     @property
     def helps(self) -> bool:
-        """Whether rows enough show that it is better than the class frequencies."""
+        """Whether enough rows show that the model is better than the class frequencies."""
         return self.enough and self.base.gain.better
 
     @property
     def is_open(self) -> bool:
-        """Whether the rows are too few to tell if it is better than the class frequencies."""
+        """Whether the rows are too few to compare the model with the class frequencies."""
         return is_open(self.base.gain.interval, self.base.log_loss)
 
     @property
-    def others(self) -> list[Rival]:
-        """The answer that is always the same, and the rival."""
+    def rivals(self) -> list[Rival]:
+        """The constant answer, and the best rival, if any."""
         return [self.base, *([] if self.rival is None else [self.rival])]
 
     @property
@@ -111,15 +111,15 @@ class JudgedByRivals:
 
 
 def gain(
-    own: Float[np.ndarray, " obs"],
+    loss: Float[np.ndarray, " obs"],
     other: Float[np.ndarray, " obs"],
     units: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> Gain:
-    """Mean difference of what two pay for the same rows; rows of one unit belong together."""
-    each = np.arange(own.size) if units is None else units
-    number_of = np.unique(each).size
-    mean, error = mean_over_folds(other - own, each)
+    """Mean paired difference ``other - loss``; its standard error is clustered by unit."""
+    subjects = np.arange(loss.size) if units is None else units
+    number_of = np.unique(subjects).size
+    mean, error = mean_over_folds(other - loss, subjects)
     if number_of == 1:
         return Gain(mean, np.inf, np.inf)
     return Gain(mean, error, float(student.ppf(0.5 + level / 2, number_of - 1)))
@@ -188,25 +188,25 @@ def compute(
 
 def say(
     judged: JudgedByRivals,
-    own: MeanScores,
+    scores: MeanScores,
     performance: Judged,
     too_good: str,
     level: float,
     *,
     warned: bool = False,
 ) -> dict[str, str]:
-    """Whether the probabilities can be trusted, beside answers that need no model, and why.
+    """Messages on calibration and on the gains over rivals, with the verdict.
 
     ``too_good`` says why figures may be better than those of new rows, empty if they are not. Where
     something else was found in the rows, readers are ``warned`` and there is no plain yes.
     """
-    right, enough, words = read_calibration(own, performance)
-    parts = evidence(judged), too_good, of_separation(performance.hardest[1].auroc)
+    right, enough, words = read_calibration(scores, performance)
+    clauses = evidence(judged), too_good, of_separation(performance.hardest[1].auroc)
     loss, rival = performance.model.log_loss, judged.rival
     its = "" if rival is None else f", that of {rival.name} {number(rival.log_loss)}"
     return {
         "verdict": verdict(judged, right and enough and not too_good and not warned, words),
-        "evidence": " ".join(filter(None, parts)),
+        "evidence": " ".join(filter(None, clauses)),
         "surprise": (
             f"The average surprise (log loss) is {number(loss.value)} nats "
             f"({ends(loss.lower, loss.upper)}), that of the class frequencies "
@@ -218,7 +218,7 @@ def say(
 
 
 def _beside(rival: Rival, judged: JudgedByRivals, performance: Judged, level: float) -> str:
-    """A sentence: the log loss beside that of the best rival, and right answers."""
+    """Message on log loss and accuracy, compared with the best rival."""
     lead = rival.gain.interval
     kind = "no better, so far as these rows tell, than"
     if rival.gain.better or rival.gain.worse:
@@ -237,14 +237,14 @@ def tell(judged: JudgedByRivals) -> Iterator[tuple[str, str]]:
     form = number if judged.in_costs else percent
     answers = "lead in the cost of a row" if judged.in_costs else "lead in right answers"
     leads = judged.leads
-    in_loss = [f"{with_ends(one)} over {name}" for name, one, _ in leads if one is not None]
+    in_loss = [f"{with_ends(lead)} over {name}" for name, lead, _ in leads if lead is not None]
     yield "lead in log loss", listing(in_loss)
-    in_answers = [f"{with_ends(one, form)} over {name}" for name, _, one in leads if one]
+    in_answers = [f"{with_ends(lead, form)} over {name}" for name, _, lead in leads if lead]
     yield answers, listing(in_answers)
 
 
 def figures(judged: JudgedByRivals) -> dict[str, Any]:
-    """What an answer for machines has."""
+    """Figures of the section for JSON."""
     most_probable, answers = "the most probable class", "share right"
     by = most_probable
     if judged.in_costs:
@@ -262,19 +262,19 @@ def figures(judged: JudgedByRivals) -> dict[str, Any]:
     }
 
 
-def read_calibration(own: MeanScores, performance: Judged) -> tuple[bool, bool, str]:
-    """Whether probabilities come true, whether rows tell, and half a sentence on both."""
+def read_calibration(scores: MeanScores, performance: Judged) -> tuple[bool, bool, str]:
+    """Whether probabilities are calibrated, whether rows suffice, and a clause on both."""
     event = None if performance.event is None else performance.hardest[1]
-    right = calibrated(own.slope, own.calibration, event, grouped=own.grouped)
+    right = calibrated(scores.slope, scores.calibration, event, grouped=scores.grouped)
     few = few_for_calibration(performance.confusion.sum(axis=1).tolist())
     if right and few:
         return True, False, f"its calibration {few}"
-    return right, True, calibration_words(own, event)
+    return right, True, calibration_words(scores, event)
 
 
-def trusted(judged: JudgedByRivals, own: MeanScores, performance: Judged) -> bool:
-    """Whether rows enough show that it is better than its rivals and comes true: a plain yes."""
-    right, enough, _ = read_calibration(own, performance)
+def trusted(judged: JudgedByRivals, scores: MeanScores, performance: Judged) -> bool:
+    """Whether enough rows show that the model beats its rivals and is calibrated."""
+    right, enough, _ = read_calibration(scores, performance)
     can_tell = judged.enough and not judged.is_open
     return can_tell and _answer(judged, right and enough) == "Yes"
 
@@ -294,7 +294,7 @@ def verdict(judged: JudgedByRivals, calibrated: bool, calibration: str) -> str:
 
 
 def worth(judged: JudgedByRivals) -> str:
-    """A sentence: whether it is better than answers that need no model, and than the rival."""
+    """Message: whether the model is better than the class frequencies and the rivals."""
     if not judged.enough:
         rows = f"{plural(judged.rows, 'row')} that it had not seen{_of_groups(judged)}"
         return (
@@ -311,12 +311,12 @@ def worth(judged: JudgedByRivals) -> str:
 
 def evidence(judged: JudgedByRivals) -> str:
     """A sentence: right answers, or the cost of a row, of the model and of both rivals."""
-    others = [(one.answers, one.name) for one in judged.others]
+    rivals = [(rival.answers, rival.name) for rival in judged.rivals]
     figures = [f"{percent(1 - judged.answers)} of its answers are right"]
-    figures += [f"{percent(1 - answers)} by {name}" for answers, name in others]
+    figures += [f"{percent(1 - answers)} by {name}" for answers, name in rivals]
     if judged.in_costs:
         figures = [f"a row costs {number(judged.answers)} by its decisions"]
-        figures += [f"{number(answers)} by {name}" for answers, name in others]
+        figures += [f"{number(answers)} by {name}" for answers, name in rivals]
     rows = f"{plural(judged.rows, 'row')} that it had not seen{_of_groups(judged)}"
     return f"On {rows} {', '.join(figures)}."
 
@@ -345,13 +345,13 @@ def _beside_rivals(judged: JudgedByRivals, answer: str) -> str:
         compared.append((rival.name, rival.gain.better and not worse, worse))
     better = [name for name, is_better, _ in compared if is_better]
     worse_than = [name for name, _, is_worse in compared if is_worse]
-    others = [name for name, *surely in compared if not any(surely) and name not in answer]
-    rest = [f"no better than {' or '.join(others)} {SO_FAR_AS_SEEN}"] if others else []
+    undecided = [name for name, *surely in compared if not any(surely) and name not in answer]
+    rest = [f"no better than {' or '.join(undecided)} {SO_FAR_AS_SEEN}"] if undecided else []
     rest += [f"worse than {listing(worse_than)}"] if worse_than else []
-    parts = [f"better than {listing(better)}"] if better else []
+    clauses = [f"better than {listing(better)}"] if better else []
     if not base.gain.better:  # the reason of a "No" comes first
-        return ", though ".join([", and ".join(rest), *parts])
-    return ", but ".join([*parts, *filter(None, [", and ".join(rest)])])
+        return ", though ".join([", and ".join(rest), *clauses])
+    return ", but ".join([*clauses, *filter(None, [", and ".join(rest)])])
 
 
 def _worse(rival: Rival | None) -> bool:

@@ -1,4 +1,4 @@
-"""One case: a row in front of somebody, and what the model says of it."""
+"""One case: a row in a form, and the answers of the model to it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LONGEST_CELL: Final = 1000
 
 
 @dataclass(frozen=True)
-class Moved:
+class CaseClass:
     """A class, its answer, and the probability that the page showed before; NaN at first."""
 
     answer: ClassAnswer
@@ -61,7 +61,7 @@ class Moved:
 class CaseAnswer:
     """The probabilities of a case."""
 
-    classes: tuple[Moved, ...]  # In the order of the model, so that bars stay where they are.
+    classes: tuple[CaseClass, ...]  # In the order of the model, so that bars stay where they are.
     has_intervals: bool
     assumes_model: bool
     novelty: float  # NaN without a density.
@@ -103,7 +103,7 @@ IN_DOUBT: Final = {
 
 @dataclass(frozen=True)
 class Doubt:
-    """Why the interval of a class is as wide as it is."""
+    """Components of the interval of a class."""
 
     label: str
     parts: tuple[tuple[str, float, float], ...]
@@ -113,7 +113,7 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A missing cell: how much of the doubt it is expected to take, and what it may hold."""
+    """A missing cell: its expected share of the uncertainty, and its expected content."""
 
     column: str
     share: float
@@ -130,7 +130,7 @@ class Along:
     probability: tuple[float, ...]
     lower: tuple[float, ...]  # NaN without draws.
     upper: tuple[float, ...]
-    here: float  # The present cell, NaN where it is missing.
+    present: float  # The present cell, NaN where it is missing.
 
 
 def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
@@ -153,9 +153,9 @@ def row_of(served: ServedModel, form: Mapping[str, str]) -> pd.DataFrame:
     return row
 
 
-def form_of(served: ServedModel, place: int) -> dict[str, str]:
+def form_of(served: ServedModel, index: int) -> dict[str, str]:
     """The fields of a form filled with a training row, counted from 0."""
-    row = served.cells.iloc[place]
+    row = served.cells.iloc[index]
     return {
         f"{CELL}{field.position}": _written(row.iloc[field.position], field, served.decimal)
         for field in served.fields
@@ -164,7 +164,7 @@ def form_of(served: ServedModel, place: int) -> dict[str, str]:
 
 
 def _written(cell: object, field: Field, decimal: str) -> str:
-    """A cell as it is typed, so that it is read as the same cell."""
+    """Text of a cell that is read back as the same cell."""
     if field.kind.has_levels:
         return str(cell)
     value = float(str(cell))
@@ -184,7 +184,7 @@ def answer_of(served: ServedModel, row: pd.DataFrame, before: Mapping[str, float
     by_label = {answer.label: answer for answer in class_answers(summary)}
     novelty = float(summary["novelty"][0]) if served.has_density else np.nan
     return CaseAnswer(
-        tuple(Moved(by_label[label], before.get(label, np.nan)) for label in served.classes),
+        tuple(CaseClass(by_label[label], before.get(label, np.nan)) for label in served.classes),
         not summary.attrs["point_estimate"],
         bool(summary.attrs["assumes_model"]),
         novelty,
@@ -207,20 +207,20 @@ def decision_of(served: ServedModel, row: pd.DataFrame) -> Decision | None:
 
 
 def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None:
-    """The parts of the interval of a class; None where it has no parts."""
+    """Components of the interval of a class; None without draws about the model."""
     fit = served.estimator.fitted_
     if fit.draws is None or fit.assumes_model:
         return None
-    told = bayesrbf.explain_interval(served.estimator, row, served.focus.level).isel(obs=0)
-    told = told.sel(label=_own(served, label))
-    ends = (told[name].to_numpy().tolist() for name in ("part_lower", "part_upper"))
-    named = (IN_DOUBT.get(part, part) for part in told[names.PART].to_numpy().tolist())
-    parts = zip(named, *ends, strict=True)
-    return Doubt(label, tuple(parts), float(told["labels_near"]))
+    widths = bayesrbf.explain_interval(served.estimator, row, served.focus.level).isel(obs=0)
+    widths = widths.sel(label=_class_named(served, label))
+    ends = (widths[name].to_numpy().tolist() for name in ("part_lower", "part_upper"))
+    named = (IN_DOUBT.get(name, name) for name in widths[names.PART].to_numpy().tolist())
+    components = zip(named, *ends, strict=True)
+    return Doubt(label, tuple(components), float(widths["labels_near"]))
 
 
 def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement] | None:
-    """Missing cells by what they are worth; None without a density."""
+    """Missing cells by their expected reduction of the uncertainty; None without a density."""
     if not served.has_density:
         return None
     missing = [field for field in served.fields if row[field.name].isna().iloc[0]]
@@ -235,7 +235,8 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
     )
     if not worth:
         return []
-    law, level = model.conditional(row), served.focus.level
+    law = model.conditional(row)
+    level = served.focus.level
     low, high = law.quantile((1 - level) / 2), law.quantile((1 + level) / 2)
     lines = []
     for field in worth:
@@ -255,34 +256,34 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
 
 
 def along(served: ServedModel, row: pd.DataFrame, field: Field, label: str) -> Along:
-    """The probability of a class as one cell varies; whether it is missing tells what it told."""
-    here = row[field.name].iloc[0]
+    """The probability of a class as one cell varies; missing indicators are those of the row."""
+    value = row[field.name].iloc[0]
     if not field.kind.has_levels:
-        ends = [field.low, field.high] if pd.isna(here) else [field.low, field.high, float(here)]
-        places = np.linspace(min(ends), max(ends), N_POINTS)
-        values: list[object] = list(field.kind.nearest(places))
-        at = tuple(places.tolist())
-        place = np.nan if pd.isna(here) else float(here)
+        ends = [field.low, field.high] if pd.isna(value) else [field.low, field.high, float(value)]
+        grid = np.linspace(min(ends), max(ends), N_POINTS)
+        values: list[object] = list(field.kind.nearest(grid))
+        at = tuple(grid.tolist())
+        present_at = np.nan if pd.isna(value) else float(value)
     else:
         values = [level for level, _ in field.levels]
         at = tuple(map(float, range(len(values))))
-        place = float(values.index(str(here))) if str(here) in values else np.nan
+        present_at = float(values.index(str(value))) if str(value) in values else np.nan
     before = pd.concat([row] * len(values), ignore_index=True)
     rows = before.assign(**{field.name: pd.Series(values, dtype=row[field.name].dtype)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they were said of the case itself
         summary = served.estimator.uncertainty(rows, served.focus.level, asked_at=before)
-    summary = summary.sel(label=_own(served, label))
+    summary = summary.sel(label=_class_named(served, label))
     p, lower, upper = (
         tuple(summary[name].to_numpy().tolist()) for name in (names.PROBABILITY, "lower", "upper")
     )
     if summary.attrs["point_estimate"]:
         lower = upper = (np.nan,) * len(p)
-    return Along(field, label, at, p, lower, upper, place)
+    return Along(field, label, at, p, lower, upper, present_at)
 
 
-def _own(served: ServedModel, label: str) -> object:
-    """A class as the model has it."""
+def _class_named(served: ServedModel, label: str) -> object:
+    """The class of the model with this name."""
     return served.estimator.classes_[served.classes.index(label)]
 
 
@@ -302,7 +303,7 @@ def _before(form: Mapping[str, str], classes: Sequence[str]) -> dict[str, float]
         p = [float(text) for text in texts]
     except ValueError:
         return {}
-    usable = len(p) == len(classes) and all(0 <= one <= 1 for one in p)
+    usable = len(p) == len(classes) and all(0 <= probability <= 1 for probability in p)
     return dict(zip(classes, p, strict=True)) if usable else {}
 
 
@@ -320,7 +321,7 @@ def is_short(text: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Part:
+class Panel:
     """A part of the page: address, place on the page, script and tests follow it."""
 
     name: str  # Of its address, and of its template part_NAME.html, which has its result so named.
@@ -328,15 +329,19 @@ class Part:
     saved: str = ""  # Its name in the file of a case; empty where that has it otherwise or not.
 
 
-PARTS: Final = (
-    Part("answer", lambda served, row, form: answer_of(served, row, _before(form, served.classes))),
-    Part("decision", lambda served, row, form: decision_of(served, row), "decision"),
-    Part("odd", lambda served, row, form: odd_cells(served.estimator, row, 0)[0], "stands_out"),
-    Part("along", _along),
-    Part(
+PANELS: Final = (
+    Panel(
+        "answer", lambda served, row, form: answer_of(served, row, _before(form, served.classes))
+    ),
+    Panel("decision", lambda served, row, form: decision_of(served, row), "decision"),
+    Panel("odd", lambda served, row, form: odd_cells(served.estimator, row, 0)[0], "stands_out"),
+    Panel("along", _along),
+    Panel(
         "why", lambda served, row, form: why(served.estimator, row, label_of(served, form)), "why"
     ),
-    Part("doubt", lambda served, row, form: doubt_of(served, row, label_of(served, form)), "doubt"),
-    Part("next", lambda served, row, form: measurements_of(served, row), "next"),
+    Panel(
+        "doubt", lambda served, row, form: doubt_of(served, row, label_of(served, form)), "doubt"
+    ),
+    Panel("next", lambda served, row, form: measurements_of(served, row), "next"),
 )
 """In the order in which they are asked and shown."""

@@ -20,8 +20,8 @@ from bayesrbf.app.serve.served import (
     CSV,
     JSON,
     PARQUET,
-    Asked,
     Limits,
+    ModelRequest,
     Reply,
     RequestError,
     ServedModel,
@@ -33,16 +33,18 @@ from bayesrbf.fit.asking import MIN_ROWS
 WARNINGS: Final = "Bayesrbf-Warnings"
 """Header of the warnings of an answer."""
 MOST_WARNINGS, MOST_LETTERS = 5, 300
+"""Warnings in the header of a reply that is a table, and letters of each."""
 
 
-def reply_to(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+def reply_to(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """Reply to a request with a question; RequestError with every problem of it."""
-    question, media_type = QUESTIONS[asked.task], asked.media_type or JSON
+    question = QUESTIONS[request.task]
+    media_type = request.media_type or JSON
     try:
-        options = Options.of(asked.query, served, question)
+        options = Options.of(request.query, served, question)
     except RequestError as error:
         try:  # what else is wrong is said, too
-            rows_of(served, asked.body, media_type, limits.rows)
+            rows_of(served, request.body, media_type, limits.rows)
         except RequestError as other:
             raise RequestError(other.status, *error.problems, *other.problems) from None
         raise
@@ -50,24 +52,25 @@ def reply_to(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
         warnings.filterwarnings("ignore", "The model was fitted to a point")
-        rows = rows_of(served, asked.body, media_type, limits.rows)
+        rows = rows_of(served, request.body, media_type, limits.rows)
         frame, tally = _answer(served, question, rows, options, limits.seconds)
-    told = [str(warning.message) for warning in caught]
+    messages = [str(warning.message) for warning in caught]
     if len(rows) >= MIN_ROWS:  # predictions warn of missing cells themselves
-        told = [*changed(served.estimator, rows, ("missing", "reasons")), *told]
-    told = [*dict.fromkeys(told)]
+        messages = [*changed(served.estimator, rows, ("missing", "reasons")), *messages]
+    messages = [*dict.fromkeys(messages)]
     headers = {}
-    if told:  # for tables, which have no place for them: plain letters
-        some = [sentence[:MOST_LETTERS] for sentence in told[:MOST_WARNINGS]]
-        headers = {WARNINGS: json.dumps(some)}
-    return Reply(_content(served, frame, told, media_type), media_type, 200, headers, tally)
+    if messages:  # for tables, which have no place for them: plain letters
+        shortened = [message[:MOST_LETTERS] for message in messages[:MOST_WARNINGS]]
+        headers = {WARNINGS: json.dumps(shortened)}
+    return Reply(_content(served, frame, messages, media_type), media_type, 200, headers, tally)
 
 
 def _answer(
     served: ServedModel, question: Question, rows: pd.DataFrame, options: Options, seconds: float
 ) -> tuple[pd.DataFrame, Tally]:
     """Lines about rows, one for each, and counts; TimeoutError between two blocks of rows."""
-    end, size = time.monotonic() + seconds, question.rows or len(rows)
+    end = time.monotonic() + seconds
+    size = question.rows or len(rows)
     frames, tallies = [], []
     for start in range(0, len(rows), size):
         if time.monotonic() > end:
@@ -82,17 +85,17 @@ def _answer(
 
 
 def outside(served: ServedModel, rows: pd.DataFrame) -> list[str]:
-    """Of every row the columns of numbers that lie beyond all cells of training, by their names."""
+    """Names of the columns of numbers outside their training range, by row."""
     found = [list[str]() for _ in range(len(rows))]
     for name, (low, high) in served.ranges.items():
         cells = rows[name].to_numpy(dtype=float)
-        for place in np.flatnonzero((cells < low) | (cells > high)):
-            found[place].append(name)
+        for index in np.flatnonzero((cells < low) | (cells > high)):
+            found[index].append(name)
     return [", ".join(names_of_row) for names_of_row in found]
 
 
 def _sum(tallies: list[Tally]) -> Tally:
-    """Sum of the counts of all blocks."""
+    """Counts summed over blocks."""
     labels = dict.fromkeys(label for tally in tallies for label in tally.probability)
     return Tally(
         sum(tally.rows for tally in tallies),
@@ -103,7 +106,7 @@ def _sum(tallies: list[Tally]) -> Tally:
 
 
 def _content(
-    served: ServedModel, frame: pd.DataFrame, told: Sequence[str], media_type: str
+    served: ServedModel, frame: pd.DataFrame, messages: Sequence[str], media_type: str
 ) -> bytes:
     """The lines as JSON, CSV or Parquet, as the rows came."""
     if media_type == JSON:
@@ -111,7 +114,7 @@ def _content(
             "model": served.title,
             "digest": served.digest,
             "answers": records_of(frame),
-            "warnings": told,
+            "warnings": messages,
         }
         return json.dumps(record, allow_nan=False, ensure_ascii=False).encode()
     if media_type == CSV:
@@ -123,6 +126,6 @@ def _content(
 
 
 def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Lines as JSON has them: what is no number is null."""
+    """Rows of a frame as JSON records; NaN becomes null."""
     lines: list[dict[str, Any]] = plain(frame.to_dict("records"))
     return lines

@@ -88,12 +88,12 @@ def _operation(question: Question, served: ServedModel, limits: Limits) -> dict[
     refused = {"content": {JSON: {"schema": problem}}}
     return {
         "operationId": question.name,
-        "summary": question.what,
+        "summary": question.description,
         "parameters": [
             {
                 "name": option.name,
                 "in": "query",
-                "description": option.what,
+                "description": option.description,
                 "schema": {"type": option.type},
             }
             for option in question.options

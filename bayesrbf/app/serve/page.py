@@ -26,8 +26,8 @@ from bayesrbf.app.serve.served import (
     HTML,
     JSON,
     NOTHING,
-    Asked,
     Limits,
+    ModelRequest,
     Reply,
     RequestError,
     Tally,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from bayesrbf.app.serve.served import ServedModel
 
 
-NO_PARTS: Final[Mapping[str, Any]] = MappingProxyType({})
+NO_PANELS: Final[Mapping[str, Any]] = MappingProxyType({})
 AS_FILE: Final = {"Content-Disposition": 'attachment; filename="case.json"'}
 MOST_FORM_BYTES: Final = 1_000_000
 
@@ -50,7 +50,7 @@ def _templates() -> jinja2.Environment:
     templates.filters |= {"signed": words.signed, "cell": words.cell_text, "points": _points}
     templates.filters["novelty"] = of_novelty
     templates.globals |= {"isnan": math.isnan, "picture": pictures, "version": __version__}
-    templates.globals["part_names"] = [part.name for part in case.PARTS]
+    templates.globals["panel_names"] = [panel.name for panel in case.PANELS]
     return templates
 
 
@@ -70,7 +70,7 @@ def _html(template: str, status: int = 200, tally: Tally = NOTHING, **slots: Any
 
 
 def problems(status: int, sentences: Iterable[str]) -> Reply:
-    """Problems of a request, as the interface tells them."""
+    """Problems of a request as JSON, for the interface."""
     content = json.dumps({"problems": list(sentences)}, ensure_ascii=False)
     return Reply(content.encode("utf-8", "replace"), JSON, status)
 
@@ -85,9 +85,10 @@ def _json(record: object) -> Reply:
     return Reply(json.dumps(words.plain(record), ensure_ascii=False, indent=1).encode())
 
 
-def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-    text, address = json.dumps(_example(served), ensure_ascii=False), asked.address.rstrip("/")
-    options = {option.name: option for one in QUESTIONS.values() for option in one.options}
+def _api(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
+    text = json.dumps(_example(served), ensure_ascii=False)
+    address = request.address.rstrip("/")
+    options = {option.name: option for kind in QUESTIONS.values() for option in kind.options}
     slots: dict[str, Any] = {"questions": QUESTIONS, "options": options, "address": address}
     return _html("api.html", served=served, example=text, **slots)
 
@@ -95,34 +96,34 @@ def _api(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
 def _example(served: ServedModel) -> dict[str, object]:
     """A row of usual cells as a row of JSON, in which dates and the like are texts."""
     row = records_of(served.usual)[0]
-    texts = (one for one in served.fields if one.kind.of_texts and row[one.name] is not None)
-    return row | {one.name: one.kind.typed(float(str(row[one.name]))) for one in texts}
+    texts = (f for f in served.fields if f.kind.of_texts and row[f.name] is not None)
+    return row | {f.name: f.kind.typed(float(str(row[f.name]))) for f in texts}
 
 
-def _page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+def _page(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """The page, empty or filled with a training row."""
-    given = asked.query.get("row", "")
-    if not given:
+    number = request.query.get("row", "")
+    if not number:
         return _case(served, {})
     if not served.shows_rows:
-        sentence = "This server does not show training rows; type what is known of a case."
-        return _case(served, {}, sentences=[sentence], status=422)
+        message = "This server does not show training rows; type what is known of a case."
+        return _case(served, {}, sentences=[message], status=422)
     n_rows = len(served.cells)
-    if not (case.is_short(given) and 1 <= int(given) <= n_rows):
-        sentence = f"A row is a number from 1 to {n_rows}; received {given[:20]!r}."
-        return _case(served, {}, sentences=[sentence], status=422)
-    place = int(given) - 1
-    form = case.form_of(served, place)
-    return _filled(served, form, _training_row(served, place))
+    if not (case.is_short(number) and 1 <= int(number) <= n_rows):
+        message = f"A row is a number from 1 to {n_rows}; received {number[:20]!r}."
+        return _case(served, {}, sentences=[message], status=422)
+    index = int(number) - 1
+    form = case.form_of(served, index)
+    return _filled(served, form, _training_row(served, index))
 
 
-def _training_row(served: ServedModel, place: int) -> dict[str, object]:
+def _training_row(served: ServedModel, index: int) -> dict[str, object]:
     """Label and held-out probabilities of a training row."""
-    row: dict[str, object] = {"number": place + 1, "name": None, "label": None, "held_out": None}
+    row: dict[str, object] = {"number": index + 1, "name": None, "label": None, "held_out": None}
     frame = served.predictions
     if len(frame) != len(served.cells):
         return row
-    line = frame.iloc[place]
+    line = frame.iloc[index]
     label = line.get("label")
     if served.options.table.id is not None and frame.columns[1] not in ("label", "predicted"):
         row["name"] = str(line.iloc[1])
@@ -131,91 +132,91 @@ def _training_row(served: ServedModel, place: int) -> dict[str, object]:
     return row
 
 
-def _answered(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+def _answered(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """The page with all its answers, for browsers without JavaScript."""
-    return _filled(served, _form(asked), None)
+    return _filled(served, _form(request), None)
 
 
 def _filled(served: ServedModel, form: Mapping[str, str], training_row: object) -> Reply:
-    """The page with all answers about the fields of a form, or with what is wrong with them."""
+    """The page with all answers about the fields of a form, or with their problems."""
     try:
         row = case.row_of(served, form)
     except RequestError as error:
         return _case(served, form, sentences=error.problems, status=error.status)
-    parts = {part.name: part.of(served, row, form) for part in case.PARTS}
-    tally = _tally(parts["answer"])
-    return _case(served, form, parts=parts, training_row=training_row, tally=tally)
+    panels = {panel.name: panel.of(served, row, form) for panel in case.PANELS}
+    tally = _tally(panels["answer"])
+    return _case(served, form, panels=panels, training_row=training_row, tally=tally)
 
 
 def _case(
     served: ServedModel,
     form: Mapping[str, str],
-    parts: Mapping[str, Any] = NO_PARTS,
+    panels: Mapping[str, Any] = NO_PANELS,
     sentences: Sequence[str] = (),
     training_row: object = None,
     status: int = 200,
     tally: Tally = NOTHING,
 ) -> Reply:
     """The page of a case."""
-    slots = {"form": form, "sentences": sentences, "filled": training_row, "is_asked": bool(parts)}
+    slots = {"form": form, "sentences": sentences, "filled": training_row, "is_asked": bool(panels)}
     label = case.label_of(served, form)
-    return _html("case.html", status, tally, served=served, label=label, **slots, **parts)
+    return _html("case.html", status, tally, served=served, label=label, **slots, **panels)
 
 
-def _part(part: case.Part) -> Page:
+def _panel(panel: case.Panel) -> Page:
     """One part of the page."""
 
-    def page(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-        form = _form(asked)
-        told = part.of(served, case.row_of(served, form), form)
-        tally = _tally(told) if isinstance(told, case.CaseAnswer) else NOTHING
-        slots = {"label": case.label_of(served, form), part.name: told}
-        return _html(f"part_{part.name}.html", 200, tally, served=served, **slots)
+    def page(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
+        form = _form(request)
+        answer = panel.of(served, case.row_of(served, form), form)
+        tally = _tally(answer) if isinstance(answer, case.CaseAnswer) else NOTHING
+        slots = {"label": case.label_of(served, form), panel.name: answer}
+        return _html(f"part_{panel.name}.html", 200, tally, served=served, **slots)
 
     return page
 
 
 def _tally(answer: case.CaseAnswer) -> Tally:
-    """Counts of a case."""
+    """Counts of one answered case, for the metrics."""
     judged = not math.isnan(answer.novelty)
-    sums = {moved.answer.label: moved.answer.probability for moved in answer.classes}
+    sums = {of_class.answer.label: of_class.answer.probability for of_class in answer.classes}
     return Tally(1, int(answer.is_novel), int(judged), sums)
 
 
-def _form(asked: Asked) -> dict[str, str]:
+def _form(request: ModelRequest) -> dict[str, str]:
     """The fields of a form."""
-    if len(asked.body) > MOST_FORM_BYTES:
+    if len(request.body) > MOST_FORM_BYTES:
         raise RequestError(413, f"A form may have at most {MOST_FORM_BYTES} bytes.")
     try:
-        text = asked.body.decode()
+        text = request.body.decode()
         return dict(parse_qsl(text, max_num_fields=20_000, errors="strict"))
     except ValueError:
         raise RequestError(422, "The body is no form in UTF-8.") from None
 
 
-def _export(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
-    """The case as JSON: its cells, and all that the model says of it."""
-    form = _form(asked)
+def _export(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
+    """The case as JSON: cells and answers of the model."""
+    form = _form(request)
     row = case.row_of(served, form)
     answer = case.answer_of(served, row, {})
     record = {
         "model": served.title,
         "digest": served.digest,
         "cells": records_of(row)[0],
-        "classes": [moved.answer for moved in answer.classes],
+        "classes": [of_class.answer for of_class in answer.classes],
         "prob": served.focus.level,
         "novelty": answer.novelty,
-        **{part.saved: part.of(served, row, form) for part in case.PARTS if part.saved},
+        **{panel.saved: panel.of(served, row, form) for panel in case.PANELS if panel.saved},
     }
     return replace(_json(record), headers=AS_FILE, tally=_tally(answer))
 
 
-def _card(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+def _card(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """The model card, with the figures of a validation where one of the model is in its folder."""
     return _html("card.html", served=served, validation=_validation(served), page=VALIDATION)
 
 
-def _model(served: ServedModel, asked: Asked, limits: Limits) -> Reply:
+def _model(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """The model card as JSON."""
     purpose = asdict(served.focus.purpose)
     return _json(served.card | purpose | {"validation": _validation(served)})
@@ -226,7 +227,7 @@ def _validation(served: ServedModel) -> dict[str, Any] | None:
     return read_figures(served.folder, served.digest)
 
 
-Page = Callable[["ServedModel", Asked, Limits], Reply]
+Page = Callable[["ServedModel", ModelRequest, Limits], Reply]
 
 PAGES: Final[dict[str, Page]] = {
     "page": _page,
@@ -234,8 +235,8 @@ PAGES: Final[dict[str, Page]] = {
     "export": _export,
     "card": _card,
     "api": _api,
-    "openapi": lambda served, asked, limits: _json(description(served, limits, _example(served))),
+    "openapi": lambda served, request, limits: _json(description(served, limits, _example(served))),
     "model": _model,
-    **{f"part-{part.name}": _part(part) for part in case.PARTS},
+    **{f"part-{panel.name}": _panel(panel) for panel in case.PANELS},
 }
 """Pages by the names of their tasks."""

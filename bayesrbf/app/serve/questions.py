@@ -25,7 +25,7 @@ MEMORY: Final = 2**28
 
 @dataclass(frozen=True)
 class Options:
-    """What a request says beside its rows; where it says nothing, what the server does."""
+    """Options of a request; the options of the server are the defaults."""
 
     prob: float  # Inside the intervals.
     focus: Focus
@@ -43,7 +43,7 @@ class Options:
         ]
         for name in filter(query.__contains__, known):
             try:
-                options = known[name].said(query[name], options, served)
+                options = known[name].update(query[name], options, served)
             except RequestError as error:
                 problems += error.problems
         if question.needs == "density" and not served.has_density:
@@ -59,13 +59,13 @@ class Options:
 
 @dataclass(frozen=True)
 class Option:
-    """An option of questions, and all that the server knows of it."""
+    """An option of questions: its description and its parser."""
 
     name: str  # Of a field of the query of an address.
-    what: str
+    description: str
     type: Literal["number", "string"]  # In JSON.
-    said: Callable[[str, Any, ServedModel], Any]
-    """Other options with what a text says of this one; RequestError with its problems."""
+    update: Callable[[str, Any, ServedModel], Any]
+    """The options, updated from the text of this one; RequestError with its problems."""
 
 
 def _prob(text: str, options: Options, served: ServedModel) -> Options:
@@ -77,8 +77,8 @@ def _prob(text: str, options: Options, served: ServedModel) -> Options:
 
 def _costs(text: str, options: Options, served: ServedModel) -> Options:
     try:
-        given = strict_json(text, 1).items()
-        focus = replace(options.focus, costs={str(name): float(cost) for name, cost in given})
+        cost_items = strict_json(text, 1).items()
+        focus = replace(options.focus, costs={str(name): float(cost) for name, cost in cost_items})
     except (ValueError, TypeError, AttributeError, ArithmeticError, RecursionError):
         example = '{"sick": 10, "well": 1}'
         raise RequestError(422, f"costs must be a JSON object such as {example}.") from None
@@ -124,7 +124,7 @@ class Question:
     """A question about rows: addresses, OpenAPI, the page ``/api`` and tests follow it."""
 
     name: str  # The name of the estimators' method.
-    what: str  # Its answer, in a sentence.
+    description: str  # Its answer, in a sentence.
     lines: Callable[[ServedModel, pd.DataFrame, Options], Lines]
     shape: Mapping[JsonType, str]
     """Columns of its answer by their type: ``{class}`` stands for every class, ``{column}`` for
@@ -134,7 +134,7 @@ class Question:
     needs: Literal["density", "costs"] | None = None
 
     def columns(self, served: ServedModel) -> dict[str, list[str]]:
-        """Columns of its answer about rows of a model, with their types in JSON."""
+        """Columns of the answer about rows of a model, with their types in JSON."""
         slots = {
             "{column}": [field.name for field in served.fields],
             "{class}": served.classes,
@@ -143,7 +143,7 @@ class Question:
         for kind, text in self.shape.items():
             named = text.split("; ")
             for slot, fills in slots.items():
-                named = [one.replace(slot, fill) for one in dict.fromkeys(named) for fill in fills]
+                named = [n.replace(slot, fill) for n in dict.fromkeys(named) for fill in fills]
             columns |= dict.fromkeys(named, TYPES[kind])
         return columns
 
@@ -238,8 +238,8 @@ _EVERY: Final = (
     Question(
         "surprise",
         "How surprising each cell is, given the rest of its row.",
-        lambda served, rows, asked: _of_dataset(
-            rows, served.estimator.surprise(rows, prob=asked.prob)
+        lambda served, rows, options: _of_dataset(
+            rows, served.estimator.surprise(rows, prob=options.prob)
         ),
         {
             "number": "log_tail[{column}]; lower[{column}]; upper[{column}]",

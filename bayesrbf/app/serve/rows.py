@@ -29,7 +29,7 @@ LONGEST_NAME: Final = 100
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 """Halves of a pair of code units, which JSON can write and no text has."""
 _NUMBERS: Final = (int, float)
-MOST_NUMBER: Final = 10**300
+MOST_NUMBER: Final = 10**300  # A float ends near 1.8e308.
 GZIP: Final = b"\x1f\x8b"
 """First bytes of compressed bodies: unpacked they may be a thousand times as long."""
 TABLE: Final = "the table"
@@ -82,18 +82,18 @@ def completed(served: ServedModel, raw: RawTable, name: str) -> pd.DataFrame:
 def with_numbers(
     served: ServedModel, rows: pd.DataFrame, records: Sequence[Mapping[str, Any]]
 ) -> pd.DataFrame:
-    """Rows with the numbers of JSON, which mean what they say, however other cells are written."""
+    """Rows with numeric JSON cells taken as they are, without the reading of decimal marks."""
     columns = {name: rows[name].array for name in rows}
     for name in served.plain_reals:
         cells: list[Any] = [record.get(name) for record in records]
-        numbers = np.array([float(one) if type(one) in _NUMBERS else np.nan for one in cells])
+        numbers = np.array([float(value) if type(value) in _NUMBERS else np.nan for value in cells])
         read = rows[name].to_numpy(dtype=float)
         columns[name] = pd.array(np.where(np.isnan(numbers), read, numbers), dtype="float64")
     return pd.DataFrame(columns, rows.index)
 
 
 def _read[T](read: Callable[[], T]) -> T:
-    """Result of a reader; its problems become those of the request."""
+    """Result of a reader; its errors become a RequestError."""
     try:
         return read()
     except TableError as error:
@@ -138,7 +138,7 @@ def records_in(body: bytes) -> tuple[list[Mapping[str, Any]], list[str]]:
 
 
 def columns_of(served: ServedModel) -> list[str]:
-    """Columns that rows may have: those of the model, and what its table had beside them."""
+    """Columns that rows may have: features, and other columns of the training table."""
     return list(dict.fromkeys((*served.estimator.columns_.names, *served.options.table.beside)))
 
 
@@ -162,9 +162,10 @@ def raw_records(served: ServedModel, records: Sequence[Mapping[str, Any]]) -> Ra
 
 def _problems(served: ServedModel, records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Names that are no columns, and cells that are neither numbers nor text."""
-    columns, extra = columns_of(served), {served.options.target, *served.options.table.ignore}
+    columns = columns_of(served)
+    extra = {served.options.target, *served.options.table.ignore}
     levels = _levels(served)
-    for place, record in enumerate(records, start=1):
+    for number, record in enumerate(records, start=1):
         for name, value in record.items():
             problem = ""
             if name in columns:
@@ -172,7 +173,7 @@ def _problems(served: ServedModel, records: Sequence[Mapping[str, Any]]) -> Iter
             elif name not in extra:
                 problem = f"the model has no such column; {_near(name, columns)}"
             if problem:
-                yield f"row {place}, {clipped(name, 40)!r}: {problem}"
+                yield f"row {number}, {clipped(name, 40)!r}: {problem}"
 
 
 def _levels(served: ServedModel) -> dict[str, KnownLevels]:
@@ -181,7 +182,7 @@ def _levels(served: ServedModel) -> dict[str, KnownLevels]:
 
 
 def _problem(cell: Any, levels: KnownLevels | None) -> str:
-    """Why a cell of JSON is neither number nor text nor a level; empty where it is."""
+    """Problem of a JSON cell that is no number, text or level; empty for a valid cell."""
     is_level = type(cell) is bool and levels is not None and levels.position(cell) is not None
     if type(cell) in _NO_CELLS and not is_level:
         return f"a cell must be a number, text or null; received {_NO_CELLS[type(cell)]}."
@@ -199,7 +200,7 @@ def _near(name: str, columns: Collection[str]) -> str:
 
 
 def _text(cell: Any, is_number: bool, levels: KnownLevels | None) -> str:
-    """A cell as a file has it; numbers of a column of numbers come later, what is none is told."""
+    """Text of a cell; empty for numbers of numeric columns (read later) and for problems."""
     if cell is None or (is_number and type(cell) in _NUMBERS) or _problem(cell, levels):
         return ""
     return cell.strip() if isinstance(cell, str) else repr(cell)

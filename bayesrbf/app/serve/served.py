@@ -1,4 +1,4 @@
-"""What is served, and to whom: requests, model folders, and a model opened with its fields."""
+"""Requests, access, model folders, and a model opened with its fields."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Access:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ModelRequest:
     """A request as a process of the pool takes it."""
 
     model: str
@@ -180,7 +180,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model and all that its pages say of it."""
+    """A model, its training cells, predictions and figures, as pages show them."""
 
     name: str
     prefix: str
@@ -247,7 +247,7 @@ class ServedModel:
 
     @property
     def has_density(self) -> bool:
-        """Whether rows have a density: cells can then be judged, and what they would tell."""
+        """Whether the model has a density of rows, which judges cells and their worth."""
         return self.estimator.model_.density is not None
 
     @property
@@ -260,7 +260,7 @@ class ServedModel:
 
     @cached_property
     def plain_reals(self) -> frozenset[str]:
-        """Columns of numbers that are written as such."""
+        """Columns of numbers that are written as plain numbers."""
         columns = self.estimator.columns_
         return frozenset(n for n in columns.number_names if not columns.kind_of[n].of_texts)
 
@@ -271,12 +271,12 @@ class ServedModel:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """The cells that it was fitted to."""
+        """The cells of the training rows."""
         return training_cells(self.estimator)
 
     @cached_property
     def ranges(self) -> dict[str, tuple[float, float]]:
-        """The least and the largest training cell of every column of numbers on a line."""
+        """Minimum and maximum of the training cells of every linear column of numbers."""
         kinds = self.estimator.columns_.kind_of.items()
         lines = [name for name, kind in kinds if not kind.has_levels and kind.is_ordered]
         cells = self.cells[lines].astype(float)
@@ -287,11 +287,11 @@ class ServedModel:
     def usual(self) -> pd.DataFrame:
         """A row of usual cells, medians and the most frequent levels: an example, and nobody's."""
         columns = {}
-        for one in self.fields:
-            known = self.cells[one.name].dropna()
+        for column in self.fields:
+            known = self.cells[column.name].dropna()
             middle = known.sort_values()[len(known) // 2 :]
-            usual = known.mode() if one.kind.has_levels else middle
-            columns[one.name] = usual[:1].reset_index(drop=True)
+            usual = known.mode() if column.kind.has_levels else middle
+            columns[column.name] = usual[:1].reset_index(drop=True)
         return pd.DataFrame(columns, pd.RangeIndex(1))
 
     @cached_property
@@ -299,12 +299,12 @@ class ServedModel:
         """The fields of its form."""
         kinds = self.estimator.columns_.kind_of.items()
         return tuple(
-            _field(place, name, self.cells[name], kind) for place, (name, kind) in enumerate(kinds)
+            _field(i, name, self.cells[name], kind) for i, (name, kind) in enumerate(kinds)
         )
 
     @cached_property
     def predictions(self) -> pd.DataFrame:
-        """The predictions of its training rows, where the folder has them; else an empty frame."""
+        """The predictions of the training rows; an empty frame where the folder has none."""
         return read_predictions(self.folder)
 
     @cached_property
@@ -340,7 +340,7 @@ class ServedModel:
             "target": self.options.target,
             "classes": self.classes,
             "rows": len(self.cells),
-            "updates": [one.sentence for one in fit.updates],
+            "updates": [update.sentence for update in fit.updates],
             "has_intervals": fit.draws is not None,
             "intervals_assume_the_model": bool(fit.assumes_model),
             "costs": dict(self.focus.costs),
@@ -350,12 +350,12 @@ class ServedModel:
             "held_out": self.held_out,
             "columns": [
                 {
-                    "name": one.name,
-                    "kind": one.kind.word,
-                    "missing": one.missing,
-                    "training": [level for level, _ in one.levels] or one.extent,
+                    "name": column.name,
+                    "kind": column.kind.word,
+                    "missing": column.missing,
+                    "training": [level for level, _ in column.levels] or column.extent,
                 }
-                for one in self.fields
+                for column in self.fields
             ],
         }
 
@@ -372,7 +372,8 @@ def _field(
     kind: Kind,
 ) -> Field:
     """A column as a field, by its training cells, and its levels where it has any."""
-    missing, observed = float(cells.isna().mean()), cells.dropna()
+    missing = float(cells.isna().mean())
+    observed = cells.dropna()
     if not kind.has_levels:
         return _number(position, name, observed.to_numpy(dtype=float), kind, missing)
     shares = observed.map(str).value_counts(normalize=True)
@@ -392,8 +393,8 @@ def _number(position: int, name: str, cells: np.ndarray, kind: Kind, missing: fl
         low, high = float(cells.min()), float(cells.max())
     decimals = decimals_of(cells)
     if decimals is not None:
-        places = 10.0**decimals
-        low, high = math.floor(low * places) / places, math.ceil(high * places) / places
+        factor = 10.0**decimals
+        low, high = math.floor(low * factor) / factor, math.ceil(high * factor) / factor
     least, most = (
         kind.written(end) or cell(end, decimals) for end in (float(cells.min()), float(cells.max()))
     )

@@ -35,15 +35,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bayesrbf.app.serve.case import PARTS
+from bayesrbf.app.serve.case import PANELS
 from bayesrbf.app.serve.questions import QUESTIONS
 from bayesrbf.app.serve.served import (
     HTML,
     JSON,
     Access,
-    Asked,
     Limits,
     ModelFolder,
+    ModelRequest,
     Reply,
     RequestError,
     Tally,
@@ -91,8 +91,8 @@ def guarded(app: App, access: Access, limits: Limits) -> App:
 
         async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
-                own = [(name.lower().encode(), text.encode()) for name, text in HEADERS.items()]
-                message["headers"] = [*message.get("headers", ()), *own]
+                ours = [(name.lower().encode(), text.encode()) for name, text in HEADERS.items()]
+                message["headers"] = [*message.get("headers", ()), *ours]
             await send(message)
 
         refused = _refused(scope, headers, access, limits)
@@ -132,8 +132,8 @@ def _refused(
         )
     if len(scope["query_string"]) > MOST_QUERY:
         return 414, f"A query may have at most {MOST_QUERY} bytes."
-    given = headers.get(b"authorization", b"").decode("latin-1")
-    if access.token and scope["path"] != OPEN and not is_token(given, access.token):
+    authorization = headers.get(b"authorization", b"").decode("latin-1")
+    if access.token and scope["path"] != OPEN and not is_token(authorization, access.token):
         return 401, "Authorization: Bearer and the token of the server is required."
     length = headers.get(b"content-length", b"0")
     if length.isdigit() and int(length) > limits.bytes:
@@ -156,7 +156,7 @@ def is_own_name(host: str, names: tuple[str, ...]) -> bool:
             return False
     elif name.count(":") == 1:
         name = name.partition(":")[0]
-    if name == "localhost" or name in {own.lower() for own in names}:
+    if name == "localhost" or name in {known.lower() for known in names}:
         return True
     try:
         ipaddress.ip_address(name)
@@ -165,7 +165,7 @@ def is_own_name(host: str, names: tuple[str, ...]) -> bool:
     return True
 
 
-def is_token(given: str, token: str) -> bool:
+def is_token(authorization: str, token: str) -> bool:
     """Whether a header shows the token, as a bearer's or, from a browser, as a password.
 
     >>> is_token("Bearer secret", "secret"), is_token("Bearer secre", "secret")
@@ -173,7 +173,7 @@ def is_token(given: str, token: str) -> bool:
     >>> is_token("Basic " + base64.b64encode(b"any:secret").decode(), "secret")
     True
     """
-    scheme, _, text = given.partition(" ")
+    scheme, _, text = authorization.partition(" ")
     if scheme.lower() == "basic":
         try:
             text = base64.b64decode(text, validate=True).decode("latin-1").partition(":")[2]
@@ -186,18 +186,19 @@ def is_token(given: str, token: str) -> bool:
 
 async def _body(receive: Receive, most: int) -> bytes | None:
     """The body; None where it is too long, ConnectionError where it has no end."""
-    parts, size = [], 0
+    chunks = []
+    size = 0
     while True:
         message = await receive()
         if message["type"] != "http.request":
             raise ConnectionError
-        part = message.get("body", b"")
-        size += len(part)
+        chunk = message.get("body", b"")
+        size += len(chunk)
         if size > most:
             return None
-        parts.append(part)
+        chunks.append(chunk)
         if not message.get("more_body", False):
-            return b"".join(parts)
+            return b"".join(chunks)
 
 
 async def _answer(send: Send, status: int, problem: str) -> None:
@@ -279,14 +280,14 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        asked, of_model = ("model", "question"), ("model",)
+        labels, of_model = ("model", "question"), ("model",)
         self._requests = Counter(
-            "bayesrbf_requests", "Requests.", (*asked, "status"), registry=registry
+            "bayesrbf_requests", "Requests.", (*labels, "status"), registry=registry
         )
         self._seconds = Histogram(
-            "bayesrbf_seconds", "From request to answer.", asked, buckets=BOUNDS, registry=registry
+            "bayesrbf_seconds", "From request to answer.", labels, buckets=BOUNDS, registry=registry
         )
-        self._rows = Counter("bayesrbf_rows", "Rows answered.", asked, registry=registry)
+        self._rows = Counter("bayesrbf_rows", "Rows answered.", labels, registry=registry)
         self._judged = Counter(
             "bayesrbf_judged_rows", "Rows whose novelty was computed.", of_model, registry=registry
         )
@@ -316,7 +317,7 @@ class Metrics:
             self._probability.labels(model, label).inc(total)
 
     def text(self) -> bytes:
-        """All of them, as a scraper reads them."""
+        """All metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
@@ -347,25 +348,25 @@ def load_models(folders: Sequence[ModelFolder]) -> None:
 
 
 def _watch(server: int) -> None:
-    """End where the server was killed."""
+    """End this process when the server process is gone."""
     while os.getppid() == server:
         time.sleep(WATCHED_EVERY)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def perform(asked: Asked, limits: Limits) -> Reply:
-    """Answer one request; what is wrong with it is an answer, too."""
+def perform(request: ModelRequest, limits: Limits) -> Reply:
+    """Reply to one request; problems of the request are replies, too."""
     from bayesrbf.app.serve import page as pages
     from bayesrbf.app.serve.interface import reply_to
 
-    served = _models[asked.model]
-    is_page = asked.task not in (*QUESTIONS, "model")
+    served = _models[request.model]
+    is_page = request.task not in (*QUESTIONS, "model")
     refuse = pages.refusal if is_page else pages.problems
     try:
-        if asked.task in QUESTIONS:
-            return reply_to(served, asked, limits)
-        page: Callable[[ServedModel, Asked, Limits], Reply] = pages.PAGES[asked.task]
-        return page(served, asked, limits)
+        if request.task in QUESTIONS:
+            return reply_to(served, request, limits)
+        page: Callable[[ServedModel, ModelRequest, Limits], Reply] = pages.PAGES[request.task]
+        return page(served, request, limits)
     except RequestError as error:
         return refuse(error.status, error.problems)
     except TimeoutError:
@@ -375,8 +376,8 @@ def perform(asked: Asked, limits: Limits) -> Reply:
     except ValueError as error:  # what the model refuses
         return refuse(422, [str(error)])
     except Exception as error:  # a defect; what it says may have cells, so only its place is logged
-        place = extract_tb(error.__traceback__)[-1]
-        print(f"{type(error).__name__} at {place.filename}:{place.lineno}", file=sys.stderr)
+        frame = extract_tb(error.__traceback__)[-1]
+        print(f"{type(error).__name__} at {frame.filename}:{frame.lineno}", file=sys.stderr)
         return refuse(500, ["The server failed to answer this; its log says where."])
 
 
@@ -411,17 +412,17 @@ class Pool:
     async def ready(self) -> None:
         """Wait until a process has the models and has answered once, however long that takes."""
         for folder in self._folders:
-            asked = Asked(folder.name, "page", query={"row": "1"})
-            await asyncio.wrap_future(self._executor.submit(perform, asked, self.limits))
+            request = ModelRequest(folder.name, "page", query={"row": "1"})
+            await asyncio.wrap_future(self._executor.submit(perform, request, self.limits))
 
-    async def ask(self, asked: Asked) -> Reply:
+    async def ask(self, request: ModelRequest) -> Reply:
         """The answer; RequestError with 503 where too many wait, or it takes too long."""
         if self._under_way >= self._workers + self.limits.waiting:
             raise RequestError(503, "Too many requests are waiting; ask again later.")
         executor = self._executor
         self._under_way += 1
         try:
-            future = executor.submit(perform, asked, self.limits)
+            future = executor.submit(perform, request, self.limits)
             # Time in the queue counts, too: who asked has waited that long.
             return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.seconds + LATE)
         except TimeoutError:
@@ -470,9 +471,10 @@ def application(
             began = time.perf_counter()
             media_type = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
             body, query = await request.body(), dict(request.query_params)
-            asked = Asked(model, task, body, media_type, query, str(request.base_url))
+            address = str(request.base_url)
+            to_model = ModelRequest(model, task, body, media_type, query, address)
             try:
-                reply = await pools[0].ask(asked)
+                reply = await pools[0].ask(to_model)
             except RequestError as error:
                 content = json.dumps({"problems": error.problems}).encode()
                 reply = Reply(content, JSON, error.status)
@@ -499,7 +501,7 @@ def application(
         at, model = folder.prefix, folder.name
         routes += [Route(at + path, asks(model, task)) for path, task in GETS.items()]
         posts = {"/": "answered", "/case.json": "export"}
-        posts |= {f"/parts/{part.name}": f"part-{part.name}" for part in PARTS}
+        posts |= {f"/parts/{panel.name}": f"part-{panel.name}" for panel in PANELS}
         posts |= {f"/api/{question}": question for question in QUESTIONS}
         routes += [
             Route(at + path, asks(model, task), methods=["POST"]) for path, task in posts.items()
@@ -512,7 +514,7 @@ def application(
 
 
 async def _odd(request: Request, error: Exception) -> Response:
-    """An address or a method that there is not."""
+    """Reply to an unknown address or method."""
     assert isinstance(error, HTTPException)
     return JSONResponse({"problems": [error.detail]}, error.status_code, error.headers)
 
@@ -526,10 +528,10 @@ def _constant(content: bytes, media_type: str) -> Endpoint:
 
 def _static() -> dict[str, tuple[bytes, str]]:
     """Style and script of the pages, read once: no request touches the disk."""
-    own, report = files("bayesrbf.app.serve"), files("bayesrbf.app.report")
+    serve_files, report = files("bayesrbf.app.serve"), files("bayesrbf.app.report")
     style = (report / "templates" / "report.css").read_bytes()
-    style += (own / "static" / "desk.css").read_bytes()
-    script = (own / "static" / "desk.js").read_bytes()
+    style += (serve_files / "static" / "desk.css").read_bytes()
+    script = (serve_files / "static" / "desk.js").read_bytes()
     return {"desk.css": (style, "text/css"), "desk.js": (script, "text/javascript")}
 
 

@@ -13,6 +13,7 @@ from bayesrbf.answers.comparisons import RowsOf, given_score, performance_by
 from bayesrbf.answers.scores import Counted, Interval, calibration, proportion
 from bayesrbf.app.report import performance, trust
 from bayesrbf.app.report.collect import Report
+from bayesrbf.app.report.column_effects import ColumnEffects, Contribution, Effect
 from bayesrbf.app.report.costs import Costs
 from bayesrbf.app.report.density import OddCell
 from bayesrbf.app.report.described import Described
@@ -21,7 +22,6 @@ from bayesrbf.app.report.doubt import Doubt, NovelRow, UnsureRow
 from bayesrbf.app.report.filled import Filled, Imputations
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.learned import ClassCells, ClassColumn, Learned, Member
-from bayesrbf.app.report.moves import Contribution, Effect, Moves
 from bayesrbf.app.report.oddities import Oddities, OddLabel
 from bayesrbf.app.report.options import ANYTHING
 from bayesrbf.app.report.reading import Column, Reading
@@ -102,7 +102,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             bound=0.05,
             density=f"The density has 2 components; 10 % of {text} are exactly 0.",
         ),
-        moves=Moves(
+        column_effects=ColumnEffects(
             contributions=(Contribution(text, 0.3, 0.2), Contribution("other", 0.2, 0.1)),
             effects=(
                 Effect(text, (), np.linspace(0, 1, 4), np.full(4, 0.25), p[:4], (text, text)),
@@ -152,8 +152,8 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
         ),
         described=Described(
             estimator="StackedClassifier",
-            sentence=f"Among 2 candidates the rule chose: {text}.",
-            given="Labels are summed out.",
+            message=f"Among 2 candidates the rule chose: {text}.",
+            assumptions="Labels are summed out.",
             priors=(("means", "Normal"),),
             trials=((text, 0.4, True), ("other", 0.5, False)),
             facts=(("command", f"bayesrbf report {text}"),),
@@ -190,10 +190,10 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             ),
         ),
         costs=Costs(
-            given=tuple((name, 1.0) for name in classes),
+            class_costs=tuple((name, 1.0) for name in classes),
             rows=(("this model", 0.1), ("the same", 0.4)),
             dearest=text,
-            here=0.6,
+            dearest_cost=0.6,
             along=np.linspace(0, 1, 5),
             curves=(("this model", rng.random(5)), ("the same", rng.random(5))),
             by_class=(2.0,) * n_classes,

@@ -89,7 +89,7 @@ def test_the_label_has_its_say_where_it_alone_tells_a_cell() -> None:
     judged = judge_table(reals(X, y))
     expected = judged.cells["expected"].sel(column="shifted").to_numpy().astype(float)
     assert expected[y == "b"].mean() - expected[y == "a"].mean() > 3.0
-    assert "knows no classes" not in judged.sentence
+    assert "knows no classes" not in judged.message
 
 
 def test_a_density_that_knows_no_classes_is_said_to_know_none() -> None:
@@ -97,7 +97,7 @@ def test_a_density_that_knows_no_classes_is_said_to_know_none() -> None:
     X = pd.DataFrame(rng.normal(size=(20, 2)), columns=["one", "other"])
     judged = judge_table(reals(X, ["a", "b"] * 10))  # too few rows for a second component
     assert {one.n_components for one in judged.density.candidates_} == {1}
-    assert "knows no classes" in judged.sentence
+    assert "knows no classes" in judged.message
 
 
 def demo(planted: int = 0) -> tuple[Job, pd.DataFrame, np.ndarray]:

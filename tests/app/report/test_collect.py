@@ -132,7 +132,7 @@ def test_doubt_is_ordered_by_the_threshold_and_adds_up(outcome: Outcome) -> None
     assert len(doubt.rows) == 20
     own = outcome.held_out.probabilities["this model"][:, int(doubt.event.name == "yes")]
     for row in doubt.rows:  # of rows held out probability and interval are those of a new row
-        if row.given:
+        if row.label:
             assert row.probability == pytest.approx(own[int(row.row) - 1])
         assert row.lower < row.probability < row.upper
         assert 0 < row.epistemic < row.aleatoric + row.epistemic <= np.log(2)
@@ -187,8 +187,8 @@ def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> Non
     assert report.performance.confusion.sum() == int(job().y.notna().sum())
     assert report.scores[0].log_loss[0] < report.scores[1].log_loss[0]
     assert report.imputations.n_checked > 0
-    assert report.moves.contributions[0].most > 0
-    for effect in report.moves.effects:
+    assert report.column_effects.contributions[0].most > 0
+    for effect in report.column_effects.effects:
         np.testing.assert_allclose(effect.probabilities.sum(axis=1), 1)
         assert effect.weights.sum() == pytest.approx(1)
     assert found.uncertainty["epistemic_entropy"].notnull().all()

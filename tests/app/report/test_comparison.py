@@ -64,8 +64,8 @@ def test_the_sentence_names_those_whose_interval_holds_0(seed: int) -> None:
     seconds = dict.fromkeys(every, 1.0)
     told = judged(HeldOutRows(("a", "b"), labels, np.arange(100) % 5, every, seconds))
     for one in told.contestants[1:]:
-        assert (one.name in told.sentence) == (one.behind_lower <= 0)
-    assert "90\xa0% interval" in told.sentence
+        assert (one.name in told.message) == (one.behind_lower <= 0)
+    assert "90\xa0% interval" in told.message
 
 
 def test_contestants_do_not_depend_on_who_else_takes_part() -> None:

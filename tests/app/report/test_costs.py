@@ -35,14 +35,14 @@ def test_costs_are_worth_minding_where_probabilities_are_honest(calibrated: Held
     ignoring = np.where(calibrated.labels[rows] == 1, 10.0, 1.0)[wrong].sum() / rows.size
     assert model < min(ignoring, constant)
     assert flat == pytest.approx(constant)
-    assert found.given == (("a", 1.0), ("b", 10.0), ("c", 1.0))
-    assert (found.dearest, found.here) == ("b", 10.0)
+    assert found.class_costs == (("a", 1.0), ("b", 10.0), ("c", 1.0))
+    assert (found.dearest, found.dearest_cost) == ("b", 10.0)
 
 
 def test_curves_pass_through_what_was_given(calibrated: HeldOutRows) -> None:
     found = compute(calibrated, {"b": 3.0}, BOTH)
     assert found is not None
-    at = int(np.argmin(np.abs(found.along - found.here)))
+    at = int(np.argmin(np.abs(found.along - found.dearest_cost)))
     assert found.along[at] == pytest.approx(3.0)
     for (_, curve), (_, cost) in zip(found.curves, found.rows, strict=True):
         assert curve[at] == pytest.approx(cost)

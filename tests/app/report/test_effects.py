@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from bayesrbf import HybridMixtureClassifier
+from bayesrbf.app.report.column_effects import Contribution, Effect, contributions, read_effects
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.moves import Contribution, Effect, contributions, read_effects
 from bayesrbf.table.kinds import kind_named
 
 

@@ -89,7 +89,7 @@ def test_every_picture_of_the_sections_is_on_the_page() -> None:
 
 def test_no_two_sections_give_a_name_to_different_things() -> None:
     full = synthetic()
-    for kind in ("said", "shown", "figures"):
+    for kind in ("messages", "pictures", "figures"):
         of_parts = [getattr(one, kind)(full) for one in SECTIONS]
         names = [name for part in of_parts for name in part]
         assert len(names) == len(set(names)) > 15

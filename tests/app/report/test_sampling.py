@@ -70,7 +70,7 @@ def test_the_sentence_names_what_was_done(model, method):
         "advi": "variational.*80 draws.*because it was asked for",
         "map": "no intervals",
     }
-    assert re.search(said[method], drawn.sentence)
+    assert re.search(said[method], drawn.message)
     assert drawn.model is model
     assert model.posterior_.attrs["inference"] == "map"
 

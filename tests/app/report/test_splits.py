@@ -195,7 +195,7 @@ def test_each_centre_is_held_out_and_taught_by_all_others(tmp_path: object) -> N
     assert held == [[1, 6], [0, 3], [4, 7]]
     for train, test in splits.pairs():
         assert set(train) | set(test) == set(range(8))
-    assert "Each of 3 centres was held out in turn" in splits.sentence
+    assert "Each of 3 centres was held out in turn" in splits.message
 
 
 def test_centres_have_figures_of_their_own(tmp_path: Path) -> None:

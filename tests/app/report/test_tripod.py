@@ -131,8 +131,8 @@ def test_places_are_those_of_the_page() -> None:
     assert {place: f"section {headings[id]}" for place, id in SECTIONS.items() if id != "top"} == {
         place: place for place in SECTIONS if place != "top"
     }
-    assert {item.place for item in ITEMS if item.known} == {*SECTIONS}
-    assert {item.place for item in ITEMS if not item.known} == {""}
+    assert {item.page_section for item in ITEMS if item.known} == {*SECTIONS}
+    assert {item.page_section for item in ITEMS if not item.known} == {""}
     answered = sum(map(bool, answers(report).values()))
     assert f"{answered} of the 52 parts of TRIPOD+AI, with boxes" in page
     assert f'<a href="{TRIPOD}">' in page
@@ -148,7 +148,7 @@ def test_the_documentation_has_the_table_of_the_code() -> None:
     rows = [line for line in table.read_text("utf-8").splitlines() if re.match(r"\| \d", line)]
     assert len(rows) == len(ITEMS)
     for item, row in zip(ITEMS, rows, strict=True):
-        cells = (item.number, item.topic, item.known, item.place, item.author)
+        cells = (item.number, item.topic, item.known, item.page_section, item.author)
         assert row == f"| {' | '.join(cell or '–' for cell in cells)} |"
 
 

@@ -83,7 +83,7 @@ def test_the_mixture_of_the_report_says_what_it_chose_among() -> None:
     names, losses, chosen = zip(*fitted.trials, strict=True)
     assert len(set(names)) == len(names) == len(fitted.model.candidates_)
     assert chosen == (True, *[False] * (len(names) - 1))
-    assert f"Among {len(names)} candidates the rule chose: {names[0]}." == fitted.sentence
+    assert f"Among {len(names)} candidates the rule chose: {names[0]}." == fitted.message
     assert np.isfinite(losses).all()
     assert any("rows without a label count not" in name for name in names)
     assert sum("missing cells tell something" in name for name in names) == 1

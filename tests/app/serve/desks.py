@@ -21,7 +21,7 @@ from bayesrbf.app.report.options import (
     options_content,
 )
 from bayesrbf.app.report.output import to_csv
-from bayesrbf.app.serve.served import JSON, Asked, Limits, ModelFolder, Reply
+from bayesrbf.app.serve.served import JSON, Limits, ModelFolder, ModelRequest, Reply
 from bayesrbf.app.serve.server import load_models, perform
 from bayesrbf.base.files import write_whole
 from bayesrbf.base.table_options import PLAIN, TableOptions
@@ -88,7 +88,7 @@ def ask(
 ) -> Reply:
     """Put a request to a model of this process; what is no bytes is written as JSON."""
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return perform(Asked(model, task, content, media_type, query), limits)
+    return perform(ModelRequest(model, task, content, media_type, query), limits)
 
 
 def answers(reply: Reply) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from urllib.parse import quote, quote_plus
 
 import pandas as pd
 
-from bayesrbf.app.serve.case import PARTS
+from bayesrbf.app.serve.case import PANELS
 from bayesrbf.app.serve.questions import QUESTIONS
 from bayesrbf.app.serve.served import CSV, JSON, PARQUET
 from tests.app.report.injections import PAYLOADS
@@ -173,7 +173,7 @@ GETS: Final = (
     *("/", "/?row=3", "/card", "/api", "/api/model", "/api/openapi.json", "/metrics", "/healthz"),
     *("/static/desk.css", "/static/desk.js", "/favicon.ico"),
 )
-POSTS: Final = ("/", "/case.json", *(f"/parts/{part.name}" for part in PARTS))
+POSTS: Final = ("/", "/case.json", *(f"/parts/{part.name}" for part in PANELS))
 ASKED: Final = tuple(f"/api/{question}" for question in QUESTIONS)
 
 

@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 
 from bayesrbf.app import commands as cli
 from bayesrbf.app import commands as command
-from bayesrbf.app.serve.served import Access, Asked, Limits, ModelFolder, Reply, RequestError
+from bayesrbf.app.serve.served import Access, Limits, ModelFolder, ModelRequest, Reply, RequestError
 from bayesrbf.app.serve.server import POLICY, application
 from tests.app.links import links_of
 from tests.app.serve.desks import patients, write_desk
@@ -192,7 +192,7 @@ def test_one_request_too_many_is_refused() -> None:
             return Executor()
 
     async def fill(pool: Pool) -> list[str]:
-        asked = [asyncio.ensure_future(pool.ask(Asked("", "page"))) for _ in range(4)]
+        asked = [asyncio.ensure_future(pool.ask(ModelRequest("", "page"))) for _ in range(4)]
         done = await asyncio.gather(*asked, return_exceptions=True)
         return [str(error) for error in done if isinstance(error, RequestError)]
 

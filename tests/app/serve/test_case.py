@@ -127,7 +127,7 @@ def test_a_curve_passes_through_the_answer(served: ServedModel) -> None:
     field = served.fields[0]
     curve = case.along(served, row(age=field.low, ward=HOSTILE), field, "well")
     p = served.estimator.predict_proba(row(age=field.low, ward=HOSTILE))[0]
-    assert curve.at[0] == field.low == curve.here
+    assert curve.at[0] == field.low == curve.present
     assert curve.probability[0] == pytest.approx(p[served.classes.index("well")])
     assert all(
         low <= p <= high
@@ -135,7 +135,7 @@ def test_a_curve_passes_through_the_answer(served: ServedModel) -> None:
     )
     levels = case.along(served, row(age=60.0, ward="b & c"), served.fields[3], "well")
     assert len(levels.at) == 2
-    assert levels.here == [level for level, _ in served.fields[3].levels].index("b & c")
+    assert levels.present == [level for level, _ in served.fields[3].levels].index("b & c")
 
 
 def test_a_curve_along_a_missing_cell_moves_no_indicator(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_without_javascript_the_page_has_every_part() -> None:
     for words in ("How probable", "What to do", "Along age", "Why", "measure next", "looks wrong"):
         assert words in text
     assert 'value="61,5"' in text
-    assert {f'id="part-{part.name}"' in text for part in case.PARTS} == {True}
+    assert {f'id="part-{part.name}"' in text for part in case.PANELS} == {True}
 
 
 def test_an_empty_case_is_answered() -> None:
@@ -364,9 +364,9 @@ def test_an_empty_case_has_no_advice(served: ServedModel) -> None:
 
 
 def test_an_open_interval_is_no_count_of_rows() -> None:
-    wide = case.Moved(ClassAnswer("well", 0.5, 0.01, 0.99), np.nan)
+    wide = case.CaseClass(ClassAnswer("well", 0.5, 0.01, 0.99), np.nan)
     assert wide.is_open
-    assert not case.Moved(ClassAnswer("well", 0.5, 0.2, 0.9), np.nan).is_open
+    assert not case.CaseClass(ClassAnswer("well", 0.5, 0.2, 0.9), np.nan).is_open
 
 
 def test_training_rows_may_be_kept_back(tmp_path: Path) -> None:

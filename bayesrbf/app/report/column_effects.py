@@ -1,4 +1,4 @@
-"""How far each column moves the class probabilities, alone and beside all others."""
+"""Change of the class probabilities by each column, alone and given all other columns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FEWEST_EFFECT_ROWS: Final = 100
 EFFECT_POINTS: Final = 13
 """Values of a real column at which its effect is drawn, equally many rows apart."""
 MOST_EFFECT_LEVELS: Final = 12
-LEAST_WITHOUT: Final = 1e-300
+LEAST_WITHOUT: Final = 1e-300  # Keeps a divergence finite where a probability is 0.
 MOST_LEFT_OUT: Final = 60
 """Columns that are left out, at most."""
 MOST_LINES: Final = 6
@@ -38,7 +38,7 @@ BARS, EFFECTS = 15, 6
 
 @dataclass(frozen=True)
 class Contribution:
-    """Mean move of the class probabilities by one column, in nats a row."""
+    """Mean Kullback-Leibler divergence of the class probabilities by one column, in nats a row."""
 
     name: str
     alone: float
@@ -49,7 +49,7 @@ class Contribution:
 
     @property
     def most(self) -> float:
-        """The larger of both: of two columns that say the same, each has little ``beside``."""
+        """max(alone, beside): two redundant columns have little ``beside`` each."""
         return max(self.alone, self.beside)
 
 
@@ -66,7 +66,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Moves:
+class ColumnEffects:
     """Effects of the columns of a table on the class probabilities."""
 
     contributions: tuple[Contribution, ...]  # Of every column with a value, the largest first.
@@ -74,13 +74,13 @@ class Moves:
     base: Float[np.ndarray, " label"]  # Probabilities of a row without a cell.
 
 
-def compute(job: Job, model: Any) -> Moves:
+def compute(job: Job, model: Any) -> ColumnEffects:
     """Contributions and effects of all columns."""
     effects, base = read_effects(job, model)
     added = contributions(job, model, effects, base)
-    leading = [one.name for one in added]
+    leading = [contribution.name for contribution in added]
     ordered = sorted(effects, key=lambda effect: leading.index(effect.name))
-    return Moves(tuple(added), tuple(ordered), base)
+    return ColumnEffects(tuple(added), tuple(ordered), base)
 
 
 def contributions(
@@ -98,20 +98,22 @@ def contributions(
     everything = model.predict_proba(X)
     alone = {}
     for effect in effects:
-        moved = rel_entr(effect.probabilities, np.maximum(nothing, LEAST_WITHOUT)).sum(axis=1)
+        divergence = rel_entr(effect.probabilities, np.maximum(nothing, LEAST_WITHOUT)).sum(axis=1)
         observed = float(job.X[effect.name].notna().mean())
-        alone[effect.name] = max(float(effect.weights @ moved) * observed, 0.0)
-    leading, moves = sorted(alone, key=lambda name: -alone[name]), []
-    for place, name in enumerate(leading):
-        there, beside = X[name].notna().to_numpy(), 0.0
-        if there.any() and place < MOST_LEFT_OUT:
+        alone[effect.name] = max(float(effect.weights @ divergence) * observed, 0.0)
+    leading = sorted(alone, key=lambda name: -alone[name])
+    found = []
+    for rank, name in enumerate(leading):
+        there = X[name].notna().to_numpy()
+        beside = 0.0
+        if there.any() and rank < MOST_LEFT_OUT:
             hidden = np.zeros((int(there.sum()), X.shape[1]), dtype=bool)
             hidden[:, list(X.columns).index(name)] = True
             without = _predicted(model, X[there], hidden, with_pattern=True)
             without = np.maximum(without, LEAST_WITHOUT)
             beside = max(float(rel_entr(everything[there], without).sum() / len(X)), 0.0)
-        moves.append(Contribution(name, alone[name], beside))
-    return sorted(moves, key=lambda move: -move.most)
+        found.append(Contribution(name, alone[name], beside))
+    return sorted(found, key=lambda move: -move.most)
 
 
 def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.ndarray, " label"]]:
@@ -148,7 +150,7 @@ def read_effects(job: Job, model: Any) -> tuple[tuple[Effect, ...], Float[np.nda
 
 
 def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " point"]]:
-    """Values of a column to ask about, and the shares of its cells that they stand for."""
+    """Grid of values of a column, and the share of the observed cells nearest to each value."""
     cells = job.X[name].dropna()
     if job.kinds[name].has_levels:
         counts = cells.value_counts(normalize=True)[:MOST_EFFECT_LEVELS]
@@ -163,7 +165,7 @@ def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " poi
 def _predicted(
     model: Any, X: pd.DataFrame, hidden: Bool[np.ndarray, "obs column"], *, with_pattern: bool
 ) -> Float[np.ndarray, "obs label"]:
-    """Class probabilities where some cells are hidden, with or without the pattern of missing ones.
+    """Class probabilities with some cells masked, with or without the missing indicators.
 
     No column is given what the pattern contributes.
     """
@@ -180,12 +182,12 @@ def _predicted(
     return np.exp(model.fitted_.class_log_probabilities(rows))
 
 
-def say(moves: Moves, *, helps: bool) -> dict[str, str]:
-    """The columns that move the probabilities most, alone and beside all others.
+def say(effects: ColumnEffects, *, helps: bool) -> dict[str, str]:
+    """Message on the columns of the largest contribution, alone and given all others.
 
     ``helps`` says whether rows held out show that it is better than the class frequencies.
     """
-    columns = moves.contributions[:BARS]
+    columns = effects.contributions[:BARS]
     alone = [
         column for column in sorted(columns, key=lambda column: -column.alone) if column.alone > 0
     ]
@@ -194,12 +196,12 @@ def say(moves: Moves, *, helps: bool) -> dict[str, str]:
     ]
     if not (alone or beside):
         return {"learned": "No column changes the probabilities of the classes."}
-    parts = []
+    clauses = []
     if alone:
-        parts.append(f"Known alone, {_quoted(alone)} move the probabilities most")
+        clauses.append(f"Known alone, {_quoted(alone)} move the probabilities most")
     if beside:
-        parts.append(f"beside all others {_quoted(beside)} add most")
-    text = f"{'; '.join(parts)}."
+        clauses.append(f"beside all others {_quoted(beside)} add most")
+    text = f"{'; '.join(clauses)}."
     doubt = "" if helps else " As rows held out do not show that this helps, it may be chance."
     return {"learned": f"{text}{doubt}"}
 
@@ -210,10 +212,10 @@ def _quoted(columns: Sequence[Contribution]) -> str:
 
 
 def show(
-    moves: Moves, classes: Sequence[str], drawn: list[int], event: Event | None
+    effects: ColumnEffects, classes: Sequence[str], drawn: list[int], event: Event | None
 ) -> dict[str, Any]:
     """Contributions of the leading columns, and their effects on the event or on some classes."""
-    rows = moves.contributions[:BARS]
+    rows = effects.contributions[:BARS]
     most = max((row.most for row in rows), default=0.0) or 1.0
     first = ", ".join(f"{o.name} {number(o.alone)} and {number(o.beside)}" for o in rows[:5])
     shown = drawn[:MOST_LINES] if event is None else [event.column]
@@ -228,13 +230,13 @@ def show(
             f"{first}",
         ),
         "contribution_marks": legend({"known alone": "bar c2", "beside all others": "bar c0"}),
-        "effects": [_effect(effect, shown, moves.base) for effect in moves.effects[:EFFECTS]],
+        "effects": [_effect(effect, shown, effects.base) for effect in effects.effects[:EFFECTS]],
         "effect_lines": legend(lines | {"where nothing is known": "line muted dash1"}),
     }
 
 
 def _effect(column: Effect, shown: Sequence[int], base: Float[np.ndarray, " label"]) -> Markup:
-    """Probability of some classes where only this column is known; dashes: where nothing is."""
+    """Probability of some classes given this column alone; dashed: given no column."""
     n_levels = len(column.levels)
     ends = (-0.5, n_levels - 0.5) if n_levels else (float(column.grid[0]), float(column.grid[-1]))
     axes = PlotArea(ends, (0.0, 1.0), (48.0, 10.0, 284.0, 150.0))
