@@ -395,7 +395,7 @@ def plot_dependence(
 
 
 WRITTEN_CELLS: Final = 12  # Most cells of a row that are written out.
-MOST_LETTERS: Final = 26  # Most letters of a line with a cell and its column.
+MAX_LETTERS: Final = 26  # Most letters of a line with a cell and its column.
 
 
 def plot_exemplars(
@@ -506,7 +506,7 @@ def _draw_cells(ax: Axes, names: list[str], cells: np.ndarray, bold: list[bool])
         ax.text(
             0.04,
             1 - (position + 1) * height,
-            text if len(text) <= MOST_LETTERS else f"{text[: MOST_LETTERS - 1]}…",
+            text if len(text) <= MAX_LETTERS else f"{text[: MAX_LETTERS - 1]}…",
             fontsize="x-small",
             fontweight="bold" if strong and position < WRITTEN_CELLS else "normal",
         )

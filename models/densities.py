@@ -14,7 +14,7 @@ from pytensor.tensor import TensorVariable
 from pytensor.tensor.linalg import solve_triangular
 
 from bayesrbf.base import names
-from bayesrbf.base.priors import LEAST_EXPONENT, MixtureHyperparameters, PowerMaps
+from bayesrbf.base.priors import MIN_EXPONENT, MixtureHyperparameters, PowerMaps
 from bayesrbf.base.rows import MixtureSpecification
 
 # Log densities and draws that the graphs share, in PyTensor.
@@ -201,7 +201,7 @@ class MapNodes:
         inside = pt.clip(u, lowest, highest)
         exponent = self._exponent(inside)
         size = pt.abs(inside)
-        none = pt.lt(pt.abs(exponent), LEAST_EXPONENT)
+        none = pt.lt(pt.abs(exponent), MIN_EXPONENT)
         logs = pt.switch(none, size, pt.log1p(exponent * size) / pt.switch(none, 1.0, exponent))
         held = pt.sign(inside) * pt.expm1(logs)
         t = held + (u - inside) * pt.exp(-self._log_slope(held))
@@ -214,7 +214,7 @@ class MapNodes:
     def _power(self, held: TensorVariable) -> TensorVariable:
         """Yeo-Johnson's transformation psi."""
         exponent = self._exponent(held)
-        none = pt.lt(pt.abs(exponent), LEAST_EXPONENT)
+        none = pt.lt(pt.abs(exponent), MIN_EXPONENT)
         logs = pt.log1p(pt.abs(held))
         grown = pt.expm1(exponent * logs) / pt.switch(none, 1.0, exponent)
         return pt.sign(held) * pt.switch(none, logs, grown)

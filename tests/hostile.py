@@ -38,9 +38,9 @@ from tests.mutations import fitted
 
 DAMAGED: Final = "is damaged or no artefact of bayesrbf"
 UNREADABLE: Final = "its manifest cannot be read"
-MOST_MEMORY: Final = 64 * 2**20
+MAX_MEMORY: Final = 64 * 2**20
 """Bytes that reading one of them may take."""
-MOST_WORDS: Final = 2000
+MAX_WORDS: Final = 2000
 """Characters of an error: what a file says may not fill the screen."""
 RUNS: Final = ("os.system", "os.exec", "os.posix_spawn", "subprocess.Popen", "socket.connect")
 """Events of programs and connections, which neither reading nor predicting makes."""
@@ -292,9 +292,9 @@ class Read:
             return self.said[:200]
         if not self.said.replace(str(path), "").isprintable():
             return "control characters in the error"
-        if len(self.said) > MOST_WORDS:
+        if len(self.said) > MAX_WORDS:
             return f"an error of {len(self.said)} characters"
-        if self.memory > MOST_MEMORY:
+        if self.memory > MAX_MEMORY:
             return f"{self.memory} bytes of memory"
         return " ".join(self.touched)
 

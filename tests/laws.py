@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bayesrbf.base.artefact import check_record, load_state
-from bayesrbf.base.records import MOST_PARTS, STORED
+from bayesrbf.base.records import MAX_PARTS, STORED
 from tests.mutations import FAMILIES, array_changes, fitted, leaf_changes
 
 Records = dict[type, list[Any]]
@@ -66,7 +66,7 @@ def changes(value: Any, known: Records, levels: int) -> Iterator[Any]:
     else:
         others = (other for _, other in leaf_changes(value) if not isinstance(other, dict))
         # Beyond every law, and small enough that so many parts are made in no time.
-        yield from (min(o, 2 * MOST_PARTS) if type(o) is int else o for o in others)
+        yield from (min(o, 2 * MAX_PARTS) if type(o) is int else o for o in others)
 
 
 def altered(record: Any, known: Records, levels: int = 1) -> Iterator[Any]:

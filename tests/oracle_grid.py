@@ -33,7 +33,7 @@ FACTORS: dict[str, tuple[object, ...]] = {
     "mapped": (False, True),
 }
 TOLERANCE = 1e-9
-MOST_CONDITION = 1e8
+MAX_CONDITION = 1e8
 ROWS = 5
 
 
@@ -163,7 +163,7 @@ class Digits:
     condition: float
 
 
-def furthest(case: Case, kind: str, seed: int = 0, most: float = MOST_CONDITION) -> Digits:
+def furthest(case: Case, kind: str, seed: int = 0, most: float = MAX_CONDITION) -> Digits:
     """Errors by either E-step at the point of a kind that is nearest to a condition number."""
     target, structure = case.log_posterior, case.specification
     for size in np.arange(12.0, 0.0, -0.25):

@@ -121,7 +121,7 @@ def test_draws_above_the_limit_are_thinned_and_the_sentence_says_so(
     tree = xr.DataTree.from_dict({"posterior": drawn, "observed_data": whole})
     content, said = draws_content(tree)
     assert (len(content), said) == (len(to_netcdf(tree)), "")
-    monkeypatch.setattr(output, "MOST_DRAW_BYTES", 60_000)
+    monkeypatch.setattr(output, "MAX_DRAW_BYTES", 60_000)
     assert draws_content(tree, whole=True)[1] == ""
     thinned, said = draws_content(tree)
     assert len(thinned) <= 60_000

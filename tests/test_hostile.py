@@ -92,7 +92,7 @@ def opens(path: Path) -> None:
 
 
 def fills(path: Path) -> None:
-    kept = bytes(hostile.MOST_MEMORY + 1)
+    kept = bytes(hostile.MAX_MEMORY + 1)
     refuse(path)
     del kept
 

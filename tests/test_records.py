@@ -296,7 +296,7 @@ def test_the_same_rows_in_other_units_have_the_same_numbers() -> None:
 def test_places_that_name_the_same_cells_cannot_fill_the_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("bayesrbf.base.artefact.MOST_READ", 8000)
+    monkeypatch.setattr("bayesrbf.base.artefact.MAX_READ", 8000)
     strips = {"0": np.zeros(1000), "1": np.zeros(1000, np.uint8)}
     coded = [{"coded": [["1", i, [300]], ["0", 0, [1]]]} for i in range(4)]
     plain = [{"array": ["0", i, [300]]} for i in range(4)]

@@ -168,7 +168,7 @@ def score_as_probability(
 
 BY_CHANCE: Final = 0.5
 """AUROC of rows that are ranked by chance."""
-LEAST_PARTS: Final = 3
+MIN_PARTS: Final = 3
 """Minimum number of subsets for a prediction interval of a new one."""
 
 
@@ -211,7 +211,7 @@ def random_effects(
     """
     known = np.isfinite(values) & np.isfinite(errors) & (errors > 0)
     y, variance = values[known], errors[known] ** 2
-    if y.size < LEAST_PARTS:
+    if y.size < MIN_PARTS:
         return None
 
     def excess(tau_squared: float) -> float:
@@ -253,14 +253,14 @@ class Part:
     """Mean width of the intervals of the probability; NaN where there are none."""
     exchangeable: bool
 
-    FEWEST: ClassVar = 10
+    MIN_EVENTS: ClassVar = 10
     """Minimum number of events, and of rows without one, for a usable estimate."""
 
     @property
     def few(self) -> bool:
         """Whether it has too few events, or rows without one, to tell much."""
         events = self.performance.events
-        return min(events, self.performance.rows - events) < self.FEWEST
+        return min(events, self.performance.rows - events) < self.MIN_EVENTS
 
 
 @dataclass(frozen=True)
@@ -272,7 +272,7 @@ class Parts:
     spread: Mapping[str, RandomEffects]
     """By figure, over parts that are exchangeable and not few; empty for fewer than three."""
 
-    ENOUGH: ClassVar = 100
+    MIN_EVENTS_FOR_CALIBRATION: ClassVar = 100
     """Events, and rows without one, from which calibration can be judged [1]_.
 
     .. [1] Collins, Ogundimu, Altman (2016), Sample size considerations for the external validation
@@ -319,7 +319,7 @@ def performance_by(
         if subset.inside.any()
     )
     telling = [record.performance for record in records if record.exchangeable and not record.few]
-    if len(telling) < LEAST_PARTS:
+    if len(telling) < MIN_PARTS:
         return Parts(by, records, {})
     z, spread = ndtri(0.5 + level / 2), {}
     events, rows = np.array([(figures.events, figures.rows) for figures in telling]).T

@@ -16,13 +16,13 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from bayesrbf.answers.rehearse import drawn_labels
-from bayesrbf.base.arrays import LEAST_SCORED
+from bayesrbf.base.arrays import MIN_SCORED_PROBABILITY
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import integer
 from bayesrbf.fit.calibration import calibration_slope
 
 FACTORS: Final = (0.5, 1.0, 2.0, 4.0)
-LEAST_TOLD: Final = 0.0005  # Nats: smaller means would be written as 0.000.
+MIN_SHOWN_LOSS: Final = 0.0005  # Nats: smaller means would be written as 0.000.
 TESTED: Final = 1000  # Drawn rows by which every fit is judged.
 
 
@@ -55,11 +55,11 @@ class LearningCurve:
     @property
     def sentence(self) -> str:
         """Message on the number of further rows that halve the excess, by a power law."""
-        means = np.maximum(self.excess.mean(axis=1), LEAST_SCORED)
+        means = np.maximum(self.excess.mean(axis=1), MIN_SCORED_PROBABILITY)
         power, level = np.polyfit(np.log(self.sizes), np.log(means), 1)
         more = self.n_obs * np.expm1(min(-np.log(2) / power, 99)) if power < 0 else np.inf
         now, most = np.exp(level) * self.n_obs**power, self.sizes.max()
-        if now < LEAST_TOLD:
+        if now < MIN_SHOWN_LOSS:
             return f"With {self.n_obs:,} rows log loss is that of truth, to three decimals."
         message = f"{most:,} rows do not halve that."
         if self.n_obs + more <= most:
@@ -188,7 +188,7 @@ def learning_curve(
             refit = clone(template).fit(_safe_indexing(rows, sample[0]), classes[sample[1]])
             refit.refine(template.__rehearsal__().method, draws=100)
             q, intervals = refit.predict_proba(tested), refit.uncertainty(tested, prob=0.9)
-        excess = xlogy(truth, truth) - xlogy(truth, np.maximum(q, LEAST_SCORED))
+        excess = xlogy(truth, truth) - xlogy(truth, np.maximum(q, MIN_SCORED_PROBABILITY))
         # Every row has every class, with the weight of its true probability.
         slope, _ = calibration_slope(
             q.repeat(classes.size, axis=0), np.tile(codes, TESTED), weights=truth.ravel()

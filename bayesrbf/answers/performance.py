@@ -39,8 +39,8 @@ from bayesrbf.answers.scores import (
     slope,
 )
 from bayesrbf.base.arrays import (
-    LEAST_DISPUTED_PROBABILITY,
-    LEAST_SCORED,
+    MIN_DISPUTED_PROBABILITY,
+    MIN_SCORED_PROBABILITY,
     Labels,
     Probabilities,
     brier,
@@ -110,7 +110,7 @@ def calibration_curve(
     >>> right.ici < 0.02, round(timid.ici, 2)
     (True, 0.12)
     """
-    x = log_odds(score, LEAST_DISPUTED_PROBABILITY)
+    x = log_odds(score, MIN_DISPUTED_PROBABILITY)
     if positive.all() or not positive.any() or np.ptp(x) == 0:
         return None
     number = min(3 if x.size < FEW else 4 if x.size < SOME else 5, np.unique(x).size)
@@ -400,7 +400,7 @@ def _observed_to_expected(
     if np.isnan(intercept.value):
         share = proportion(float(positive.mean()), positive.size, level)
         return Interval(*(end * positive.size / expected for end in vars(share).values()))
-    x = log_odds(score, LEAST_SCORED)
+    x = log_odds(score, MIN_SCORED_PROBABILITY)
     lower, upper = (float(expit(x + end).sum()) for end in (intercept.lower, intercept.upper))
     return Interval(float(positive.sum()) / expected, lower / expected, upper / expected)
 
@@ -409,7 +409,7 @@ def _intercept(score: Score, positive: Positive, level: float) -> Interval:
     """The a of ``y ~ expit(a + logit p)``, and its interval by the curvature of the likelihood."""
     if positive.all() or not positive.any():
         return NONE
-    x = log_odds(score, LEAST_SCORED)
+    x = log_odds(score, MIN_SCORED_PROBABILITY)
     ends = -FURTHEST - x.max(), FURTHEST - x.min()
     value = float(brentq(lambda a: expit(x + a).sum() - positive.sum(), *ends))
     q = expit(x + value)

@@ -23,8 +23,8 @@ from bayesrbf.fit.arguments import row_weights
 from bayesrbf.fit.asking import Fit, new_rows, refuse
 from bayesrbf.fit.calibration import Selection
 from bayesrbf.fit.updates import (
-    LEAST_LOG,
     METHODS,
+    MIN_LOG,
     Coefficients,
     Covariance,
     Labels,
@@ -40,7 +40,7 @@ from bayesrbf.fit.updates import (
 
 MARGIN: Final = 1.0
 """Standard errors by which a richer update must be better."""
-LEAST_ROWS: Final = 2
+MIN_ROWS: Final = 2
 
 Training = tuple[object, object]
 """A training table and its labels."""
@@ -182,9 +182,9 @@ def _labelled(
             f"{fit.classes.tolist()}. Leave such rows out, or fit the model again with them."
         )
     row_indices = np.flatnonzero(~hidden & (weights > 0))
-    if row_indices.size < LEAST_ROWS:
+    if row_indices.size < MIN_ROWS:
         raise ValueError(
-            f"recalibrate needs at least {LEAST_ROWS} labelled rows of positive weight; "
+            f"recalibrate needs at least {MIN_ROWS} labelled rows of positive weight; "
             f"received {row_indices.size}."
         )
     labels = np.searchsorted(fit.classes, present)[weights[~hidden] > 0]
@@ -246,7 +246,7 @@ class _LocalRows[C: Classifier]:
                 log_p = self.refitted(rest).predict_log_proba(_safe_indexing(self.X, out))
             else:
                 log_p = after_update(self.log_q[out], log_shares, self.fitted(method, rest)[0])
-            scores[out] = log_scores(np.maximum(log_p, LEAST_LOG), self.labels[out])
+            scores[out] = log_scores(np.maximum(log_p, MIN_LOG), self.labels[out])
         return scores
 
     def updated(self, method: Method, selection: Selection[Method] | None) -> C:

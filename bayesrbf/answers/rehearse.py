@@ -325,7 +325,7 @@ SMALLEST: Final = 1e-3
 """Least probability of a class under a teacher, before it is tempered."""
 ATTEMPTS: Final = 1000
 """Draws of the labels before an error, where a class keeps too few rows."""
-FEWEST: Final = 2
+MIN_PER_CLASS: Final = 2
 """Rows that every class keeps in drawn labels: folds need one on either side."""
 
 _NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -353,14 +353,14 @@ def drawn_labels(
     ValueError if a thousand attempts do not bring that.
     """
     n_classes = truth.shape[1]
-    least = np.minimum(np.bincount(labels, minlength=n_classes), FEWEST)
+    least = np.minimum(np.bincount(labels, minlength=n_classes), MIN_PER_CLASS)
     for _ in range(ATTEMPTS):
         drawn = draw_categories(truth, rng)[copies]
         if (np.bincount(drawn, minlength=n_classes) >= least).all():
             return drawn
     raise ValueError(
         f"Labels of {len(truth)} rows were drawn {ATTEMPTS} times, and each time a class had fewer "
-        f"than {FEWEST}: there are too few rows of some class. Leave that class out."
+        f"than {MIN_PER_CLASS}: there are too few rows of some class. Leave that class out."
     )
 
 

@@ -28,7 +28,7 @@ from sklearn.svm import SVC
 
 TEACHER_FOLDS: Final = 5
 """Folds that hold out the rows whose class probabilities are the truth."""
-MOST_PROCESS_ROWS: Final = 1200
+MAX_PROCESS_ROWS: Final = 1200
 """Maximum number of rows of a Gaussian process: its cost is cubic in the rows."""
 
 Cells = Float[np.ndarray, "obs column"]
@@ -77,7 +77,7 @@ def process(
     kernel = ConstantKernel(4.0) * RBF(np.sqrt(cells.shape[1]))
     model = GaussianProcessClassifier(kernel, random_state=seed)
     of_numbers = numbers_for(model, categorical)
-    return out_of_fold(of_numbers, cells, labels, seed, units, MOST_PROCESS_ROWS)
+    return out_of_fold(of_numbers, cells, labels, seed, units, MAX_PROCESS_ROWS)
 
 
 TEACHERS: Final[dict[str, Teacher]] = {"trees": trees, "boosting": boosting, "process": process}

@@ -430,7 +430,7 @@ def file_in(out: Path | None, usual: Path, name: str, *, as_json: bool) -> Path 
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 RESERVED: Final = ("static", "healthz", "metrics")
-LEAST_TOKEN: Final = 16
+MIN_TOKEN: Final = 16
 """Letters of a token."""
 
 
@@ -460,9 +460,9 @@ def token_in(file: Path | None) -> str:
     if file is None:
         return ""
     token = file.read_text("utf-8").strip()
-    if len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
+    if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
         raise ValueError(
-            f"--token-file {file} must hold one token of at least {LEAST_TOKEN} plain letters; "
+            f"--token-file {file} must hold one token of at least {MIN_TOKEN} plain letters; "
             "make one by: python -c 'import secrets; print(secrets.token_urlsafe())'"
         )
     return token

@@ -31,7 +31,7 @@ CHANCE: Final = 1.36
 """95 % quantile of Kolmogorov's distribution; times the root of 1/n + 1/m, of the distance."""
 ERROR_RATE: Final = 0.01
 """Probability, shared among the columns, with which chance alone changes one."""
-FEWEST: Final = 5
+MIN_VALUES: Final = 5
 """Cells that a column needs before its distribution is judged."""
 PLAIN: Final = 1.5
 """Factors nearer to 1 are none, unless they are known; a shift may be."""
@@ -139,7 +139,7 @@ def by_chance(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"]) -> flo
 
 def differ(old: Float[np.ndarray, " n"], new: Float[np.ndarray, " m"], level: float) -> bool:
     """Whether two samples differ in distribution (Kolmogorov-Smirnov); False for few cells."""
-    if min(old.size, new.size) < FEWEST:
+    if min(old.size, new.size) < MIN_VALUES:
         return False
     return bool(ks_2samp(old, new, method="auto").pvalue < level)
 
@@ -187,7 +187,7 @@ def _measured(change: Change, old: np.ndarray, new: np.ndarray, level: float) ->
     undone = (new - change.offset) / change.scale
     if change.offset == 0:
         old, new, undone = (np.abs(cells[cells != 0]) for cells in (old, new, undone))
-    if min(old.size, new.size) < FEWEST:
+    if min(old.size, new.size) < MIN_VALUES:
         return None
     before, after = distance(old, new), distance(old, undone)
     if before < FAR or after > max(UNDONE * before, by_chance(old, new)):
@@ -213,7 +213,7 @@ def exchanged(
         return False
     near = [max(UNDONE * distance(*pair), by_chance(*pair)) for pair in same_column]
     return all(distance(*pair) >= APART for pair in same_column) and all(
-        min(len(cells) for cells in pair) >= FEWEST and distance(*pair) <= bound
+        min(len(cells) for cells in pair) >= MIN_VALUES and distance(*pair) <= bound
         for pair, bound in zip(cross, near, strict=True)
     )
 

@@ -200,7 +200,7 @@ BROKEN: Final = ("grows", "exchanged", "unit")
 LISTED_REMARKS: Final = 8
 SHIFT_DRAWS: Final = 50
 """Draws over which class frequencies are estimated: their variance is known to about 20 %."""
-LEAST_FREQUENCY: Final = 1e-12
+MIN_FREQUENCY: Final = 1e-12
 """Floor of probabilities before logarithms, and of standard errors, so that none is 0."""
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -497,7 +497,7 @@ def _class_frequencies(
     of_new = estimate["standard_error"].to_numpy() ** 2 + over_draws
     error = np.sqrt(of_new + before * (1 - before) / labelled)
     tests = 1 if len(now) == 2 else len(now)
-    half = float(norm.isf(SHIFT_BY_CHANCE / (2 * tests))) * np.maximum(error, LEAST_FREQUENCY)
+    half = float(norm.isf(SHIFT_BY_CHANCE / (2 * tests))) * np.maximum(error, MIN_FREQUENCY)
     lower, upper = np.maximum(now - half, 0.0), np.minimum(now + half, 1.0)
     is_finding = bool(((before < lower) | (upper < before)).any())
     figures = [
@@ -528,7 +528,7 @@ def _over_draws(classifier: Classifier, new: object, trained: np.ndarray) -> np.
     drawn = classifier.predict_posterior(new)["predictions"]["probability"].to_numpy()
     drawn = drawn.reshape(-1, *drawn.shape[-2:])
     draws = drawn[:: max(1, len(drawn) // SHIFT_DRAWS)]
-    estimates = [adapt_prior(np.log(np.maximum(p, LEAST_FREQUENCY)), trained).prior for p in draws]
+    estimates = [adapt_prior(np.log(np.maximum(p, MIN_FREQUENCY)), trained).prior for p in draws]
     variance: np.ndarray = np.var(estimates, axis=0)
     return variance
 

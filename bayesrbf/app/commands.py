@@ -718,7 +718,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) ->
 PACKAGES: Final = ("starlette", "uvicorn", "prometheus_client")
 GRACE: Final = 30
 """Seconds in which requests under way are answered before the server ends."""
-MOST_CONNECTIONS: Final = 1000
+MAX_CONNECTIONS: Final = 1000
 
 Models = Annotated[tuple[str, ...], Parameter(consume_multiple=False, negative="")]
 Quiet = Annotated[bool, Parameter(negative="")]
@@ -820,7 +820,7 @@ def serve(
         access,
         port,
         grace=GRACE,
-        connections=MOST_CONNECTIONS,
+        connections=MAX_CONNECTIONS,
         opens=sys.stdout.isatty() and not no_browser,
     )
 

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from bayesrbf.families.classifier import Classifier
 
 
-MOST_REASONS: Final = 4
+MAX_REASONS: Final = 4
 """Sentences on what speaks for a decision, and against it."""
-LEAST_SAID: Final = 0.005
+MIN_SHOWN_PROBABILITY: Final = 0.005
 """Contribution, in nats, that two decimals show."""
 SURE_SIGN: Final = 2.0
 """Standard errors from which a cell is said to speak for or against."""
-MOST_LETTERS: Final = 100
+MAX_LETTERS: Final = 100
 """Letters of the message on the pattern of a row."""
 
 
@@ -210,7 +210,7 @@ def why(model: Classifier, row: pd.DataFrame, label: str | None = None) -> Why:
     pattern = None
     if message := str(answer["pattern"].item()):
         pattern = PatternEffect(
-            message=clipped(message, MOST_LETTERS),
+            message=clipped(message, MAX_LETTERS),
             adds=float(answer["pattern_shapley"]),
             standard_error=float(answer["pattern_standard_error"]),
             lost_without=float(answer["pattern_left_out"]),
@@ -236,9 +236,9 @@ def reasons_of(why: Why, decision: str) -> Reasons:
     sentences: dict[str, list[str]] = {"against": [], "for": []}
     for effect in why.effects:  # the largest first
         verb = "for" if effect.adds > 0 else "against"
-        if abs(effect.adds) >= max(LEAST_SAID, SURE_SIGN * effect.standard_error):
+        if abs(effect.adds) >= max(MIN_SHOWN_PROBABILITY, SURE_SIGN * effect.standard_error):
             sentences[verb].append(f"{_subject(effect)} speaks {verb} “{named}”.")
-    return Reasons(decision, sentences["against"][:MOST_REASONS], sentences["for"][:MOST_REASONS])
+    return Reasons(decision, sentences["against"][:MAX_REASONS], sentences["for"][:MAX_REASONS])
 
 
 def _subject(effect: CellEffect | PatternEffect) -> str:

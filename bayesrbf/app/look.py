@@ -21,7 +21,7 @@ from bayesrbf.app.report.drawing import legend, share_bar, stacked
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.reading import (
     BARS,
-    MOST_LEVEL_BARS,
+    MAX_LEVEL_BARS,
     Column,
     Reading,
     missingness,
@@ -47,7 +47,7 @@ from bayesrbf.version import __version__
 # ratio and V are corrected for what they are on average where nothing is associated.
 
 
-FEWEST: Final = 10
+MIN_ROWS: Final = 10
 """Rows with both cells that a pair of columns needs."""
 EXPECTED: Final = 5.0
 """Rows that independence must expect in every cell of a table of two categorical columns; rarer
@@ -101,7 +101,7 @@ def _associated(columns: Sequence[AssociatedColumn], i: int, j: int) -> Iterator
     a, b = columns[i], columns[j]
     both = _observed(a) & _observed(b)
     n = int(both.sum())
-    if n < FEWEST:
+    if n < MIN_ROWS:
         return
     real = [column.dtype.kind == "f" for column in (a, b)]
     a, b = a[both], b[both]
@@ -211,8 +211,8 @@ PAIRED: Final = 60
 STRONG: Final = 0.3
 """Strength from which an association is told; one with the target is told from less."""
 WITH_TARGET: Final = 0.1
-MOST_LINES: Final = 40
-MOST_PATTERNS: Final = 8
+MAX_LINES: Final = 40
+MAX_PATTERNS: Final = 8
 COLOURED_CLASSES: Final = 8
 """Classes that distributions are coloured by; codes of so many values are classes."""
 PAIR_BY_CHANCE: Final = 0.01
@@ -389,7 +389,7 @@ def _patterns(frame: pd.DataFrame) -> tuple[Pattern, ...]:
     """Missingness patterns of the rows, the most frequent first."""
     missing = frame.isna().to_numpy()
     which, rows = np.unique(missing, axis=0, return_counts=True)
-    order = np.argsort(-rows, kind="stable")[:MOST_PATTERNS]
+    order = np.argsort(-rows, kind="stable")[:MAX_PATTERNS]
     names = frame.columns.to_numpy()
     return tuple(Pattern(tuple(map(str, names[which[i]])), int(rows[i])) for i in order)
 
@@ -424,7 +424,7 @@ def _spread(job: Job, column: Column) -> Spread:
     groups = groups or [values]
     kind = job.kinds[column.name]
     if kind.has_levels:
-        frequent = values.value_counts().index[:MOST_LEVEL_BARS]
+        frequent = values.value_counts().index[:MAX_LEVEL_BARS]
         if kind.is_ordered:
             frequent = frequent.sort_values(key=lambda levels: levels.map(kind.levels.index))
         bars = np.array([[float((rows == level).sum()) for level in frequent] for rows in groups])
@@ -554,7 +554,7 @@ def render_look(first_look: Look) -> str:
         missingness=missingness(first_look.reading),
         classes=legend({name: f"bar c{c % 8}" for c, name in enumerate(first_look.classes)}),
         share=share_bar,
-        most=MOST_LINES,
+        most=MAX_LINES,
         version=__version__,
     )
     return words.harmless(page)

@@ -262,7 +262,7 @@ def of_class_frequencies(
 # what chance brings.
 
 
-LEAST_LABELLED: Final = 2
+MIN_LABELLED: Final = 2
 """Labelled rows that an interval needs."""
 RANKED_BY_CHANCE: Final = 0.5
 """AUROC of rows that are ranked by chance."""
@@ -512,12 +512,12 @@ def validated(
     spelled = as_classes(pd.Series(texts, dtype=object), fitted.classes_.tolist())
     scored = spelled.isin(classes).to_numpy()
     target = str(y.name) if isinstance(y, pd.Series) and y.name is not None else ""
-    if scored.sum() < LEAST_LABELLED:
+    if scored.sum() < MIN_LABELLED:
         raise ValueError(
             f"{f'{target!r} labels' if target else 'y labels'} "
             f"{plural(int(scored.sum()), 'row')} with a class of the model "
             f"({listing(classes, LISTED_CLASSES)}); an interval needs at least "
-            f"{LEAST_LABELLED}.{_unknown_labels(spelled)}"
+            f"{MIN_LABELLED}.{_unknown_labels(spelled)}"
         )
     cells, columns = named_cells(X, fitted.columns_), fitted.columns_
     new = cells[list(columns.names)]

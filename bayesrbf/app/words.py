@@ -45,7 +45,7 @@ def number(value: float) -> str:
     return (MINUS if value < 0 else "") + text
 
 
-MOST_DECIMALS: Final = 6
+MAX_DECIMALS: Final = 6
 PARTS_OF_RANGE: Final = 1000.0
 """Parts of a column's range that its numbers tell apart, where its values are that fine."""
 ROUNDING_ERROR: Final = 1e-9  # Share of a figure below which an error is that of arithmetic.
@@ -69,10 +69,10 @@ def decimals_of(values: Float[np.ndarray, " value"], as_written: bool = True) ->
     most = float(np.abs(finite).max())
     span = float(np.ptp(finite)) or most or 1.0
     needed = max(0, math.ceil(math.log10(PARTS_OF_RANGE) - math.log10(span) - 1e-9))
-    for decimals in range(min(needed, MOST_DECIMALS + 1)) if as_written else ():
+    for decimals in range(min(needed, MAX_DECIMALS + 1)) if as_written else ():
         if np.allclose(finite, np.round(finite, decimals), rtol=1e-12, atol=0.0):
             return decimals
-    return needed if needed <= MOST_DECIMALS and most < 1e12 else None
+    return needed if needed <= MAX_DECIMALS and most < 1e12 else None
 
 
 def cell(value: float, decimals: int | None) -> str:
@@ -124,8 +124,8 @@ def tick(value: float, step: float) -> str:
     >>> tick(0.2, 0.1), tick(2012.0, 2.0), tick(-1.5, 0.5), tick(2e9, 1e9)
     ('0.2', '2012', '−1.5', '2 × 10⁹')
     """
-    decimals = max(0, -math.floor(math.log10(step) + 1e-9)) if step > 0 else MOST_DECIMALS + 1
-    if decimals <= MOST_DECIMALS and abs(value) < 1e6:
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9)) if step > 0 else MAX_DECIMALS + 1
+    if decimals <= MAX_DECIMALS and abs(value) < 1e6:
         return cell(value, decimals)
     digits, power, exponent = number(value).partition(" × ")
     short = digits.rstrip("0").rstrip(".") if "." in digits else digits

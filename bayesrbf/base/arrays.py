@@ -74,7 +74,7 @@ FEW: Final = 8
 """Entries up to which an axis is summed by slices: NumPy's reduction over a short last axis takes
 ten times as long."""
 
-LEAST_LOG: Final = -700.0
+MIN_LOG: Final = -700.0
 """Bound of log probabilities, in nats, before log odds: exp(-700) is near the smallest double."""
 
 
@@ -157,10 +157,10 @@ def to_log_odds(
     >>> to_log_odds(np.log([0.2, 0.3, 0.5])).round(3)
     array([-1.386, -0.847,  0.   ])
     """
-    bounded = np.maximum(log_probabilities, LEAST_LOG)
+    bounded = np.maximum(log_probabilities, MIN_LOG)
     n_classes = bounded.shape[-1]
     other_classes = [np.delete(bounded, label, axis=-1) for label in range(n_classes)]
-    rest = [np.logaddexp.reduce(other, axis=-1, initial=LEAST_LOG) for other in other_classes]
+    rest = [np.logaddexp.reduce(other, axis=-1, initial=MIN_LOG) for other in other_classes]
     return bounded - np.stack(rest, axis=-1)
 
 
@@ -280,16 +280,16 @@ def normals(
 # Doubles with fewer digits, and numbers that only rounding tells apart.
 
 
-LEAST_SINGLE, MOST_SINGLE = 1e-30, 1e30
+MIN_SINGLE, MAX_SINGLE = 1e-30, 1e30
 """Range of magnitudes in which single precision has all its digits."""
-LEAST_DISPUTED_PROBABILITY: Final = 1e-4
+MIN_DISPUTED_PROBABILITY: Final = 1e-4
 """Probabilities are clipped to [1e-4, 1 - 1e-4] before log odds; smaller differences do not count
 as disagreement."""
 
 
 def single_digits(values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
     """Doubles rounded to single precision within its range; -0.0 becomes 0.0."""
-    held = (np.abs(values) > LEAST_SINGLE) & (np.abs(values) < MOST_SINGLE)
+    held = (np.abs(values) > MIN_SINGLE) & (np.abs(values) < MAX_SINGLE)
     single = np.where(held, values, 0.0).astype(np.float32).astype(np.float64)
     # Adding 0.0 takes the sign off -0.0.
     rounded: Float[np.ndarray, "*shape"] = np.where(held, single, values + 0.0)
@@ -386,7 +386,9 @@ def shorter_step[S](
 # Proper scores of class probabilities, row by row, and their means over folds.
 
 
-LEAST_SCORED = 1e-15  # Smallest probability that is scored: a zero makes every mean infinite.
+MIN_SCORED_PROBABILITY = (
+    1e-15  # Smallest probability that is scored: a zero makes every mean infinite.
+)
 
 Probabilities = Float[np.ndarray, "obs label"]
 Labels = Int[np.ndarray, " obs"]
@@ -399,12 +401,12 @@ def log_scores(log_probabilities: Probabilities, labels: Labels) -> Float[np.nda
 
 
 def log_loss(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:
-    """Minus the log score of every row, in nats, of a probability of at least ``LEAST_SCORED``.
+    """Minus the log score of a row in nats; its probability is ``MIN_SCORED_PROBABILITY`` at least.
 
     >>> log_loss(np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([0, 1])).round(3)
     array([0.693, 0.105])
     """
-    return -log_scores(np.log(np.clip(probabilities, LEAST_SCORED, 1.0)), labels)
+    return -log_scores(np.log(np.clip(probabilities, MIN_SCORED_PROBABILITY, 1.0)), labels)
 
 
 def brier(probabilities: Probabilities, labels: Labels) -> Float[np.ndarray, " obs"]:

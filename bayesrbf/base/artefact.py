@@ -73,7 +73,7 @@ Location = list[Any]
 
 ENTRY: Final = 64
 """Approximate bytes of one location in the JSON: encodings that save fewer do not pay."""
-MOST_READ: Final = 2**31
+MAX_READ: Final = 2**31
 """Maximum bytes of all decoded arrays of a file: coded arrays could expand without bound."""
 
 
@@ -134,7 +134,7 @@ class StoredArrays:
         self._strips = strips
         self._read: dict[str, np.ndarray] = {}
         self._left = sum(strip.nbytes for strip in strips.values())
-        self._left_decoded = MOST_READ
+        self._left_decoded = MAX_READ
 
     def of(self, kind: str, content: Any) -> np.ndarray:
         """The array of a node of this kind; a repeated node gives the same array."""
@@ -175,7 +175,7 @@ class StoredArrays:
         """Refuse more decoded bytes than a file may have: coded arrays expand."""
         self._left_decoded -= n_bytes
         if self._left_decoded < 0:
-            raise ValueError(f"all arrays together have more than {MOST_READ} bytes")
+            raise ValueError(f"all arrays together have more than {MAX_READ} bytes")
 
     def _copy(self, cells: np.ndarray) -> np.ndarray:
         """A copy with memory of its own; distinct arrays share no cells, which bounds the bytes."""
@@ -707,15 +707,15 @@ A field with a default, a record or an argument that is added needs no other pro
 it are read as before, and earlier versions refuse a file with it by its name.
 """
 MANIFEST: Final = "bayesrbf"
-MOST_BYTES: Final = 2**20
+MAX_BYTES: Final = 2**20
 """Most bytes of the manifest; the header, which contains it escaped, may have four times that."""
-MOST_DEPTH: Final = 40
+MAX_DEPTH: Final = 40
 """Maximum nesting of the JSON, far below Python's recursion limit."""
-MOST_ARRAYS: Final = 10_000
+MAX_ARRAYS: Final = 10_000
 """Maximum number of arrays and of references to arrays."""
-MOST_FILE: Final = 2**31
+MAX_FILE: Final = 2**31
 """Maximum bytes of a file, which is read into memory whole."""
-MOST_SHOWN: Final = 500
+MAX_SHOWN: Final = 500
 """Maximum characters of a file that an error repeats."""
 
 _NODE: Final = re.compile(r'\{"(?:array|coded|coded single|single)":')
@@ -747,7 +747,7 @@ class ArtefactError(ValueError):
 
 def shown(message: object) -> str:
     """A message on one line, without characters that control a terminal."""
-    text = str(message)[:MOST_SHOWN]
+    text = str(message)[:MAX_SHOWN]
     return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
 
 
@@ -825,7 +825,7 @@ def _read(file: BinaryIO, path: str) -> tuple[dict[str, Any], bytes]:
     size = os.fstat(file.fileno()).st_size
     start = file.read(8)  # safetensors: the length of the header, little-endian
     length = int.from_bytes(start, "little")
-    if len(start) < 8 or length > min(size - 8, 4 * MOST_BYTES):
+    if len(start) < 8 or length > min(size - 8, 4 * MAX_BYTES):
         raise StateError("its header is cut short or too long")
     text = file.read(length)
     header, manifest = _read_header(text, size, path)
@@ -836,10 +836,10 @@ def _read(file: BinaryIO, path: str) -> tuple[dict[str, Any], bytes]:
 def _read_header(content: bytes, size: int, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Entries of the arrays, and the manifest, both read strictly; the file has this size."""
     try:
-        header = strict_json(content.decode("utf-8"), MOST_DEPTH)
+        header = strict_json(content.decode("utf-8"), MAX_DEPTH)
         text = header.pop("__metadata__")[MANIFEST]
         _check_limits(text, len(header), size, path)
-        manifest = strict_json(text, MOST_DEPTH)
+        manifest = strict_json(text, MAX_DEPTH)
         protocol = manifest["protocol"]
     except (ArtefactError, StateError):
         raise
@@ -860,10 +860,10 @@ def _read_header(content: bytes, size: int, path: str) -> tuple[dict[str, Any], 
 def _check_limits(text: str, n_arrays: int, size: int, path: str) -> None:
     """Refuse what is beyond the limits, when writing and when reading."""
     for count, most, unit in (
-        (size, MOST_FILE, "bytes"),
-        (len(text.encode()), MOST_BYTES, "bytes of manifest"),
-        (depth(text), MOST_DEPTH, "levels of nesting"),
-        (n_arrays + len(_NODE.findall(text)), MOST_ARRAYS, "arrays"),
+        (size, MAX_FILE, "bytes"),
+        (len(text.encode()), MAX_BYTES, "bytes of manifest"),
+        (depth(text), MAX_DEPTH, "levels of nesting"),
+        (n_arrays + len(_NODE.findall(text)), MAX_ARRAYS, "arrays"),
     ):
         if count > most:
             raise ArtefactError(f"{path} may have at most {most} {unit}; it has {count}.")

@@ -44,7 +44,7 @@ from bayesrbf.base.rows import (
 # whole real line, so it has an inverse everywhere. A power of 1 changes nothing.
 
 
-LEAST_EXPONENT = 1e-12
+MIN_EXPONENT = 1e-12
 """Exponents below this count as zero, where (t^p - 1) / p would cancel: the map is a logarithm."""
 ROUNDING = 1e-12
 """Rounding error, in standard deviations, of a cell of 0 after a round trip of units."""
@@ -150,7 +150,7 @@ def yeo_johnson(
     """
     exponent = np.where(x >= 0, powers, 2 - powers)
     logs = np.log1p(np.abs(x))
-    none = np.abs(exponent) < LEAST_EXPONENT
+    none = np.abs(exponent) < MIN_EXPONENT
     grown = np.expm1(exponent * logs) / np.where(none, 1.0, exponent)
     return np.sign(x) * np.where(none, logs, grown)
 
@@ -158,7 +158,7 @@ def yeo_johnson(
 def _inverse(u: np.ndarray, powers: np.ndarray) -> np.ndarray:
     """Inverse of :func:`yeo_johnson`: the x with ``psi(x) = u``."""
     exponent = np.where(u >= 0, powers, 2 - powers)
-    none = np.abs(exponent) < LEAST_EXPONENT
+    none = np.abs(exponent) < MIN_EXPONENT
     size = np.abs(u)
     logs = np.log1p(exponent * size) / np.where(none, 1.0, exponent)
     return np.sign(u) * np.expm1(np.where(none, size, logs))

@@ -25,9 +25,9 @@ Requirements = Iterator[tuple[bool, str]]
 
 TOLERANCE: Final = 1e-6
 """Maximum difference of a sum of probabilities from one in a file."""
-MOST_PARTS: Final = 10**6
+MAX_PARTS: Final = 10**6
 """Maximum number of columns, levels or components in a file."""
-MOST_LOG: Final = 1e6
+MAX_LOG: Final = 1e6
 """Maximum magnitude of output weights and other logarithms in a file."""
 SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100
 """Bounds of scales and precisions in standard units, so that squares and quotients are finite."""

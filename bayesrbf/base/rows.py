@@ -16,7 +16,7 @@ from bayesrbf.base import names
 from bayesrbf.base.records import (
     ANY_NUMBER,
     LARGEST_SCALE,
-    MOST_PARTS,
+    MAX_PARTS,
     TOLERANCE,
     Requirements,
     permutation,
@@ -85,7 +85,7 @@ Transform = Literal["identity", "log", "simplex"]
 COVARIANCE_TYPES: tuple[str, ...] = get_args(CovarianceType)
 INDEPENDENT: Final = ("diag", "spherical")
 """Shapes of covariances that are diagonal matrices."""
-MOST_FULL: Final = 100
+MAX_FULL: Final = 100
 """Real columns up to which covariances are full by default. A row with missing cells costs the cube
 of their number: a stack of 150 rows of 256 columns takes ten times as long with full covariances.
 On 41 rows of 100 genes diagonal covariances were as good."""
@@ -97,7 +97,7 @@ def default_shape(n_features: int) -> CovarianceType:
     >>> default_shape(100), default_shape(2000)
     ('full', 'diag')
     """
-    return "full" if n_features <= MOST_FULL else "diag"
+    return "full" if n_features <= MAX_FULL else "diag"
 
 
 @stored
@@ -240,9 +240,9 @@ class MixtureSpecification:
         return np.bincount(self.covariance_group)
 
     def __laws__(self) -> Requirements:
-        few = within((self.n_features, len(self.component_class)), 0, MOST_PARTS)
+        few = within((self.n_features, len(self.component_class)), 0, MAX_PARTS)
         yield few, "numbers of columns and components that are none too many"
-        yield within(self.levels, 1, MOST_PARTS), "levels in every categorical column"
+        yield within(self.levels, 1, MAX_PARTS), "levels in every categorical column"
 
 
 # Independent subjects: rows of one subject stay on one side of every split.

@@ -163,7 +163,7 @@ def prevalence(
     return normalised
 
 
-LEAST_WEIGHT, MOST_WEIGHT = 1e-6, 1e6
+MIN_WEIGHT, MAX_WEIGHT = 1e-6, 1e6
 """Bounds of the mean row weight. Beyond them weights say nothing of the number of rows, and sums
 overflow."""
 
@@ -182,7 +182,7 @@ def row_weights(sample_weight: object, X: object) -> Float[np.ndarray, " obs"]:
         return weights
     relative = weights / largest  # at most 1: nothing overflows
     mean = relative[relative > 0].mean()
-    return weights if LEAST_WEIGHT <= mean * largest <= MOST_WEIGHT else relative / mean
+    return weights if MIN_WEIGHT <= mean * largest <= MAX_WEIGHT else relative / mean
 
 
 def row_groups(groups: object, X: object, owner: str) -> Shaped[np.ndarray, " obs"] | None:

@@ -26,7 +26,7 @@ METHODS: Final = {
     "nuts": "bayesrbf.inference.nuts",
 }
 """Module of the function that draws by each method; the function has the method's name."""
-MOST_DRAWING_ROWS: Final = {"gibbs": 1_000_000, "nuts": 100_000}
+MAX_DRAWING_ROWS: Final = {"gibbs": 1_000_000, "nuts": 100_000}
 """Rows beyond which a method that sees all of them again and again takes more than some four hours:
 8,000 sweeps, or 80,000 gradients, at the 1.8 microseconds of a row in an E-step of eight
 components and ten columns."""
@@ -46,7 +46,7 @@ class Rehearsal:
 
 def drawn(fit: FittedTable[Any, Any], method: str, options: dict[str, Any]) -> Draws:
     """Draws by a method; ValueError for an unknown one, or too many rows for it."""
-    n_rows, most = fit.rows.n_obs, MOST_DRAWING_ROWS.get(method)
+    n_rows, most = fit.rows.n_obs, MAX_DRAWING_ROWS.get(method)
     if most is not None and n_rows > most:
         raise ValueError(
             f"refine({method!r}) takes at most {most:,} rows, each of which it looks at thousands "

@@ -14,7 +14,7 @@ from scipy.special import log_softmax, logsumexp, softmax
 from bayesrbf import table
 from bayesrbf.base.arrays import class_shares, log_scores, single_digits
 from bayesrbf.base.missing_fraction import knot_weights, missing_fraction_of
-from bayesrbf.base.records import MOST_LOG, Requirements, stored, within
+from bayesrbf.base.records import MAX_LOG, Requirements, stored, within
 from bayesrbf.base.rows import (
     Observations,
     Units,
@@ -415,7 +415,7 @@ class HeldOut:
 
     def __laws__(self) -> Requirements:
         yield within(self.labels, 0) and within(self.weights, 0), "labels and weights"
-        yield within(abs(self.values), 0, MOST_LOG), "log probabilities"
+        yield within(abs(self.values), 0, MAX_LOG), "log probabilities"
         same = self.folds is None or self.folds.shape == self.labels.shape
         yield same, "a fold of every row"
         copies = (self.masked, self.missing_fractions, self.log_shares)

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 REPLICATES: Final = 1000
 """Labels drawn per row of a point estimate."""
-MOST_DRAWN: Final = 2**21
+MAX_DRAWN: Final = 2**21
 """Numbers behind the labels drawn for training rows: 16 MiB."""
-LEAST_TABLES: Final = 50
+MIN_TABLES: Final = 50
 """Tables of drawn labels; ArviZ lays as many over the real one."""
 
 
@@ -54,14 +54,14 @@ def drawn_labels(chain: Chain, rows: Observations, seed: int) -> Replicates:
     """Labels drawn for labelled training rows, at the class shares of training.
 
     Of large tables some rows and every k-th draw are taken, so that there are at most
-    ``MOST_DRAWN`` probabilities.
+    ``MAX_DRAWN`` probabilities.
     """
     labelled = np.flatnonzero(rows.labels >= 0)
-    tables = REPLICATES if chain.n_draws == 1 else LEAST_TABLES
-    most = max(1, MOST_DRAWN // (tables * chain.n_classes))
+    tables = REPLICATES if chain.n_draws == 1 else MIN_TABLES
+    most = max(1, MAX_DRAWN // (tables * chain.n_classes))
     row_indices = labelled[evenly(labelled.size, most)]
     sizes = chain.n_draws * row_indices.size * chain.n_classes
-    every = min(chain.numbers.shape[1], -(-sizes // MOST_DRAWN))
+    every = min(chain.numbers.shape[1], -(-sizes // MAX_DRAWN))
     thinned = replace(chain, numbers=chain.numbers[:, ::every], use=())
     drawn = draw_labels(thinned.draws(rows.take(row_indices))[0], seed)
     return Replicates(row_indices, drawn, rows.labels[row_indices], every)

@@ -9,13 +9,15 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import expit, xlogy
 
-from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, reduced
+from bayesrbf.base.arrays import MIN_DISPUTED_PROBABILITY, log_odds, reduced
 
 # Uncertainty of a classifier about every row, as a labelled dataset.
 
 
 ROUNDING_OF_ENTROPY: Final = 1e-13  # Entropies in nats below this are rounding: they are not split.
-LEAST_DOUBT = 1e-15  # Probabilities are clipped this far from 0 and 1 before log odds.
+MIN_DISTANCE_TO_CERTAINTY = (
+    1e-15  # Probabilities are clipped this far from 0 and 1 before log odds.
+)
 
 
 @dataclass(frozen=True)
@@ -137,8 +139,8 @@ def centred_draws(
     intervals of a stack. Under label noise, the share ``label_noise`` of every draw is then uniform
     over the classes.
     """
-    shifted = log_odds(p, LEAST_DOUBT)
-    centre = log_odds(reported, LEAST_DOUBT)
+    shifted = log_odds(p, MIN_DISTANCE_TO_CERTAINTY)
+    centre = log_odds(reported, MIN_DISTANCE_TO_CERTAINTY)
     if median_correction is not None:
         centre = centre * median_correction
     shifted += centre - _quantiles(shifted, weights, 0.5)
@@ -156,7 +158,7 @@ def outer_ends(
     >>> outer_ends(np.array([[1e-7, 0.2]]), np.array([[2e-5, 0.99999]]))
     {'lower': array([[0. , 0.2]]), 'upper': array([[2.e-05, 1.e+00]])}
     """
-    least = LEAST_DISPUTED_PROBABILITY
+    least = MIN_DISPUTED_PROBABILITY
     return {
         "lower": np.where(lower < least, 0.0, lower),
         "upper": np.where(upper > 1 - least, 1.0, upper),

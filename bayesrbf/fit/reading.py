@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 5
 """Maximum number of columns in the message."""
-FEWEST_NEAR: Final = 5
+MIN_NEAR_ROWS: Final = 5
 """Number of rows that differ from an earlier row in one column, up to which none is reported."""
 MANY_COPIES: Final = 0.05
 """Share of copies among the rows from which there is a warning: many tables have one or two."""
-MOST: Final = 500
+MAX_COLUMNS: Final = 500
 """Columns of a table beyond which none is looked at: a millisecond each, and ids matter less."""
 
 
@@ -55,7 +55,7 @@ def column_doubts(
     A column may be another name of the labels of the rows.
     """
     clauses = list[str]()
-    if len(columns.names) <= MOST:
+    if len(columns.names) <= MAX_COLUMNS:
         clauses += _doubts(X, columns, rows.labels, named, grouped)
     clauses += _codes_apart(columns)
     clauses += [
@@ -415,13 +415,13 @@ def near_duplicates(columns: Columns, rows: Observations) -> tuple[int, str]:
 
     Rows within chance do not count. It is 0 where they are few: most tables have one or two.
     """
-    if not columns.names or len(columns.names) > MOST:
+    if not columns.names or len(columns.names) > MAX_COLUMNS:
         return 0, ""
     of_columns = replace(rows, codes=rows.codes[:, : len(columns.levels)])  # masks are no columns
     count, position = table.near_copies(of_columns)
     positions = (*columns.code_of, *columns.real_positions)
     name = columns.names[positions[position]] if positions else ""
-    return (count, name) if count > max(FEWEST_NEAR, MANY_COPIES * rows.n_obs) else (0, "")
+    return (count, name) if count > max(MIN_NEAR_ROWS, MANY_COPIES * rows.n_obs) else (0, "")
 
 
 def measured_in_one_class(columns: Columns, rows: Observations) -> list[int]:

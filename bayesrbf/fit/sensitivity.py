@@ -21,7 +21,7 @@ POWERS: Final = (0.5, 1.0, 2.0)
 """Powers of the prior; its log density is halved, and doubled."""
 SENSITIVE: Final = 0.05
 """Sensitivity above which a prior is influential; Kallioinen et al. (2024)."""
-MOST_DRAWS: Final = 500  # Draws with importance weights; more would give the same figures.
+MAX_DRAWS: Final = 500  # Draws with importance weights; more would give the same figures.
 NOTABLE: Final = 0.02  # Change of a class probability that is reported.
 
 
@@ -93,7 +93,7 @@ def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorS
 
     draws = fit.draws
     assert draws is not None  # what asks requires draws
-    thinned = slice(None, None, -(-draws.n_draws // MOST_DRAWS))
+    thinned = slice(None, None, -(-draws.n_draws // MAX_DRAWS))
     stats = {"lp": draws.stats["lp"][:, thinned]}
     tree = to_datatree(
         fit.log_posterior, replace(draws, theta=draws.theta[:, thinned], stats=stats)

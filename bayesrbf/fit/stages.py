@@ -14,7 +14,7 @@ from scipy.stats.qmc import Halton
 from bayesrbf.base import names
 from bayesrbf.base.arrays import keeping, log_softmax
 from bayesrbf.base.missing_fraction import powers, recalibrated
-from bayesrbf.base.records import ANY_NUMBER, MOST_LOG, Requirements, scales, stored, within
+from bayesrbf.base.records import ANY_NUMBER, MAX_LOG, Requirements, scales, stored, within
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.calibration import tempered
 from bayesrbf.fit.chain import Draws, Seen, Stage, State, Step
@@ -68,7 +68,7 @@ class Calibration(Stage):
         return step
 
     def __laws__(self) -> Requirements:
-        yield scales(self.temperature) and self.temperature < MOST_LOG, "a temperature"
+        yield scales(self.temperature) and self.temperature < MAX_LOG, "a temperature"
         by_fraction = (self.temperatures, self.prior_exponents, self.log_shares)
         yield (
             len({values is None for values in by_fraction}) == 1,
@@ -76,7 +76,7 @@ class Calibration(Stage):
         )
         if (offsets := self.offsets) is not None:
             judged = np.isnan(offsets)
-            lowered = within(offsets[~judged], -MOST_LOG, 1e-9)
+            lowered = within(offsets[~judged], -MAX_LOG, 1e-9)
             yield bool(judged.any()) and lowered, "offsets of classes, of which one is judged"
 
 

@@ -21,7 +21,7 @@ from bayesrbf import table
 from bayesrbf.base.blocks import BLOCK_ROWS, Blocks, Collection, as_collection, dask_parts, no_rows
 from bayesrbf.base.priors import Fit, MixturePrior
 from bayesrbf.base.rows import Observations
-from bayesrbf.fit.arguments import LEAST_WEIGHT, MOST_WEIGHT
+from bayesrbf.fit.arguments import MAX_WEIGHT, MIN_WEIGHT
 from bayesrbf.fit.drawing import Sample
 from bayesrbf.fit.reading import (
     BLOCK,
@@ -299,9 +299,9 @@ def _columns(survey: Survey, missingness: str) -> table.Columns:
     if columns is None:
         raise ValueError("X has 0 sample(s) of positive weight, but fit needs at least one row.")
     mean = survey.mass / sum(survey.lengths)
-    if not LEAST_WEIGHT <= mean <= MOST_WEIGHT:
+    if not MIN_WEIGHT <= mean <= MAX_WEIGHT:
         raise ValueError(
-            f"sample_weight must have a mean between {LEAST_WEIGHT:g} and {MOST_WEIGHT:g}; "
+            f"sample_weight must have a mean between {MIN_WEIGHT:g} and {MAX_WEIGHT:g}; "
             f"received {mean:g}. Divide it by its mean."
         )
     columns = table.in_one_name(columns)

@@ -38,12 +38,12 @@ from jaxtyping import Float, Int
 from bayesrbf import table
 from bayesrbf.base import names
 from bayesrbf.base.arrays import (
-    LEAST_SCORED,
+    MIN_SCORED_PROBABILITY,
     class_indicators,
     log_scores,
     log_softmax,
 )
-from bayesrbf.base.records import MOST_LOG, Requirements, simplex, stored, within
+from bayesrbf.base.records import MAX_LOG, Requirements, simplex, stored, within
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.calibration import softmax_regression
 from bayesrbf.fit.chain import Draws, Seen, Stage, State, Step
@@ -57,7 +57,7 @@ SLOPE_SD: Final = 0.15
 """Prior standard deviations of the coefficients, in nats and of the slope."""
 SCALES: Final = (1.0, 2.0, 4.0)
 """Factors of these, of which the evidence chooses one."""
-LEAST_LOG: Final = float(np.log(LEAST_SCORED))
+MIN_LOG: Final = float(np.log(MIN_SCORED_PROBABILITY))
 """Log probabilities are clipped below: a slope would shift smaller ones without bound."""
 
 LogProbabilities = Float[np.ndarray, "obs label"]
@@ -82,7 +82,7 @@ def after_update(
     array([[0.25, 0.75],
            [0.08, 0.92]])
     """
-    bounded = np.maximum(log_q, LEAST_LOG)
+    bounded = np.maximum(log_q, MIN_LOG)
     evidence = coefficients[..., None, -1:] * (bounded - log_shares)
     return log_softmax(bounded + coefficients[..., None, :-1] + evidence, axis=-1)
 
@@ -106,7 +106,7 @@ def fit_update(
     n_classes, best = log_q.shape[1], -np.inf
     mode, covariance = np.zeros(n_classes + 1), np.zeros((n_classes + 1, n_classes + 1))
     free = {"intercept": n_classes, "slope": n_classes + 1}.get(method, 0)
-    bounded, target = np.maximum(log_q, LEAST_LOG), class_indicators(log_q, labels)
+    bounded, target = np.maximum(log_q, MIN_LOG), class_indicators(log_q, labels)
     intercepts = np.broadcast_to(np.eye(n_classes), (*log_q.shape, n_classes))
     design = np.concatenate([intercepts, (bounded - log_shares)[..., None]], axis=2)[..., :free]
     usual = np.append(np.full(n_classes, INTERCEPT_SD), SLOPE_SD)[:free]
@@ -188,11 +188,11 @@ class Update:
         free = self.log_shares.size + 1
         sized = self.coefficients.shape == (free,) and self.covariance.shape == (free, free)
         yield sized, "an intercept a class, and a covariance"
-        yield within(self.coefficients, -MOST_LOG, MOST_LOG), "coefficients within bounds"
-        yield within(self.log_shares, -MOST_LOG, 1e-9), "log shares of classes"
+        yield within(self.coefficients, -MAX_LOG, MAX_LOG), "coefficients within bounds"
+        yield within(self.log_shares, -MAX_LOG, 1e-9), "log shares of classes"
         shares = self.shares.size == self.log_shares.size and simplex(self.shares)
         yield shares and bool((self.shares > 0).all()), "positive class shares"
-        yield within(self.covariance, -MOST_LOG, MOST_LOG), "a covariance within bounds"
+        yield within(self.covariance, -MAX_LOG, MAX_LOG), "a covariance within bounds"
         yield within(np.linalg.eigvalsh(self.covariance), -1e-9), "a covariance"
         dated = re.fullmatch(r"\d{4}-\d\d-\d\d", self.date) is not None
         yield self.n_rows > 0 and dated, "rows and a date"

@@ -30,7 +30,7 @@ from bayesrbf.inference.draws import (
 
 
 STEPS: Final = 200  # Iterations from the fitted mode to that of a draw.
-LEAST_WEIGHT: Final = 1e-9
+MIN_WEIGHT: Final = 1e-9
 """Minimum share of a row's weight in every draw, so that no class loses all of its rows."""
 
 
@@ -50,7 +50,7 @@ def bootstrap_weights(
     if units is not None and units.split.any():
         _, first, code = np.unique(units.numbers, return_index=True, return_inverse=True)
         drawn = np.where(units.split, drawn[first[code]], drawn)
-    drawn = weights * (drawn + LEAST_WEIGHT)
+    drawn = weights * (drawn + MIN_WEIGHT)
     return drawn * (weights.sum() / drawn.sum())
 
 

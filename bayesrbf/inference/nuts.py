@@ -238,7 +238,7 @@ _STATS: Final = {
 }
 """nutpie's names of the stats of a draw, and ours (PyMC's)."""
 
-_LEAST_TUNE: Final = 10  # Draws that the windows of the adaptation need.
+_MIN_TUNE: Final = 10  # Draws that the windows of the adaptation need.
 
 _EVALUATIONS: Final = 12
 """Gradients that a draw is expected to take; the time of a run is guessed from it."""
@@ -275,7 +275,7 @@ def nuts(
     """
     _import_nutpie()
     check_numbers("nuts", draws=draws, chains=chains)
-    check_numbers("nuts", least=_LEAST_TUNE, tune=tune)
+    check_numbers("nuts", least=_MIN_TUNE, tune=tune)
     check_cores(cores)
     rng = np.random.default_rng(random_state)
     log_posterior = log_posterior.prepared_for_many()

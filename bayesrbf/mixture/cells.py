@@ -39,7 +39,7 @@ HALVINGS: Final = 36
 FARTHEST: Final = 12.0
 """Standard deviations about the means that bracket a quantile; less than 1e-32 lies beyond."""
 
-LEAST_PLACE_WEIGHT: Final = 1e-4
+MIN_POINT_WEIGHT: Final = 1e-4
 """Smallest weight of a quadrature point of a missing cell; lighter points are dropped."""
 
 
@@ -146,7 +146,7 @@ class RealLaws:
         """Points and weights of a discrete law of a column's cells, in the user's units.
 
         The points are the quadrature nodes of every component and the point masses. Weights below
-        ``LEAST_PLACE_WEIGHT`` become 0. Where a column has several reals, nodes lie along one axis
+        ``MIN_POINT_WEIGHT`` become 0. Where a column has several reals, nodes lie along one axis
         after the other, at distances that keep the variances.
         """
         nodes, masses = QUADRATURE
@@ -163,7 +163,7 @@ class RealLaws:
                 added = np.broadcast_to(atoms.values[:, None], (*mass.shape, 1))
                 values = np.concatenate([values, added], axis=1)
                 weights = np.hstack([weights, mass])
-        weights = np.where(weights < LEAST_PLACE_WEIGHT, 0.0, weights)
+        weights = np.where(weights < MIN_POINT_WEIGHT, 0.0, weights)
         return values, weights / weights.sum(axis=1, keepdims=True)
 
     def below(self, z: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
@@ -565,9 +565,9 @@ class ConditionalLaw:
 # Rows whose cells a mixture fills or takes away: for a person, for a fit.
 
 
-MOST_TRIMMED: Final = 0.05
+MAX_TRIMMED: Final = 0.05
 """Maximum fraction of a column's cells set to missing, by weight: most cells must be trusted."""
-FEWEST_KEPT: Final = 4
+MIN_ROWS_AFTER_TRIM: Final = 4
 """Minimum of distinct numbers after trimming; a column with fewer is not trimmed."""
 
 Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical"]]
@@ -730,7 +730,7 @@ def trimmed(rows: Observations, mixture: FittedMixture, columns: Columns) -> Obs
     levels = _oddest(verdict.level_log_tail, once.weights)
     for feature in range(once.real.shape[1]):
         remaining = once.real[~reals[:, feature], feature]
-        if np.unique(remaining[~np.isnan(remaining)]).size < FEWEST_KEPT:
+        if np.unique(remaining[~np.isnan(remaining)]).size < MIN_ROWS_AFTER_TRIM:
             reals[:, feature] = False
     levels[:, len(columns.levels) :] = False  # missing indicators are no cells
     return without(rows, reals[positions], levels[positions], law.atoms)
@@ -739,7 +739,7 @@ def trimmed(rows: Observations, mixture: FittedMixture, columns: Columns) -> Obs
 def _oddest(
     log_tail: Float[np.ndarray, "obs column"], weights: Float[np.ndarray, " obs"]
 ) -> Bool[np.ndarray, "obs column"]:
-    """Mask of cells with tails below ``ODD``, the smallest first up to ``MOST_TRIMMED``."""
+    """Mask of cells with tails below ``ODD``, the smallest first up to ``MAX_TRIMMED``."""
     order = np.argsort(log_tail, axis=0, kind="stable")  # NaN comes last
     present = ~np.isnan(log_tail)
     total = weights @ present
@@ -747,7 +747,7 @@ def _oddest(
     before = np.cumsum(np.take_along_axis(weights[:, None] * present, order, axis=0), axis=0)
     rank = np.empty_like(before)
     np.put_along_axis(rank, order, before, axis=0)
-    return present & (log_tail < ODD) & (rank <= MOST_TRIMMED * total)
+    return present & (log_tail < ODD) & (rank <= MAX_TRIMMED * total)
 
 
 # Novelty of a row under a mixture, comparable between patterns of missing cells.

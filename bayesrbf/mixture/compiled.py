@@ -385,14 +385,14 @@ def balanced_chunks(tiles: Tiles, specification: MixtureSpecification) -> np.nda
         per_place += 4 * d
     work = np.cumsum(per_place * width * np.diff(tiles.components, axis=1)[:, 0])
     total = work[-1] if len(work) else 0.0
-    n_chunks = int(np.clip(total // CHUNK_WORK, 1, MOST_CHUNKS))
+    n_chunks = int(np.clip(total // CHUNK_WORK, 1, MAX_CHUNKS))
     inner = np.searchsorted(work, total * np.arange(1, n_chunks) / n_chunks)
     return np.concatenate([[0], inner, [tiles.n_tiles]])
 
 
 CHUNK_WORK: Final = 2_000_000.0  # Multiply-adds from which handing work to another thread pays.
 
-MOST_CHUNKS: Final = 8
+MAX_CHUNKS: Final = 8
 
 
 class Holes(NamedTuple):

@@ -96,7 +96,7 @@ def add_diagonal_moments(
 # upper triangle only. ``lines`` is scratch (4, place).
 
 
-FEWEST_COLUMNS: Final = 16
+MIN_COLUMNS: Final = 16
 """Below this number of columns, products cost no more than a search for rows that need none."""
 
 MOVE: Final = 20  # Cost of moving a cell, in multiply-adds in vector registers.
@@ -109,7 +109,7 @@ def count_nonzero(responsibilities: np.ndarray, k: int, n_features: int) -> int:
     All count where moving those rows together would cost more than it saves.
     """
     width, n_rows = responsibilities.shape[1], 0
-    if n_features < FEWEST_COLUMNS:
+    if n_features < MIN_COLUMNS:
         return width if responsibilities[k].any() else 0
     for r in range(width):
         n_rows += responsibilities[k, r] != 0.0

@@ -158,7 +158,7 @@ OWN_CLUSTER = 0.9
 LLOYD_STEPS = 5
 """k-means steps of a start; EM refines the clusters afterwards."""
 
-MOST_START_ROWS = 100_000
+MAX_START_ROWS = 100_000
 """Maximum number of rows in a start; of larger tables EM alone sees all rows."""
 
 
@@ -188,7 +188,7 @@ def starting_point(
 
 def _sampled(observations: Observations, n_classes: int, rng: np.random.Generator) -> Observations:
     """Rows of every class, large classes subsampled and reweighted to their total weight."""
-    if observations.n_obs <= MOST_START_ROWS:
+    if observations.n_obs <= MAX_START_ROWS:
         return observations
     chosen, weights = [], []
     for label in range(n_classes):
@@ -196,7 +196,7 @@ def _sampled(observations: Observations, n_classes: int, rng: np.random.Generato
         total = observations.weights[row_indices].sum()
         n_rows = row_indices.size
         rng.shuffle(row_indices)
-        row_indices = np.sort(row_indices[: MOST_START_ROWS // n_classes])
+        row_indices = np.sort(row_indices[: MAX_START_ROWS // n_classes])
         drawn = observations.weights[row_indices]
         weights.append(drawn * (total / drawn.sum()) if row_indices.size < n_rows else drawn)
         chosen.append(row_indices)

@@ -27,7 +27,7 @@ from bayesrbf.base.rows import (
     in_blocks,
 )
 from bayesrbf.mixture.gaussian import (
-    MOST_PRODUCTS,
+    MAX_PRODUCTS,
     Components,
     FullComponents,
     Moments,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 # The E-step in NumPy: the reference of the compiled kernels, and quick on small tables.
 
 
-LEAST_ROWS = 64
+MIN_ROWS = 64
 """Rows of a block below which matrix products are slow."""
 
 
@@ -86,12 +86,12 @@ def cut(
     counts = laws_of(specification).reals.holes(observed)
     k, d = components.stop - components.start, specification.n_features
     n_products = (d + 1) * (d + 2) // 2
-    affordable = rows.size * n_products <= MOST_PRODUCTS and not specification.independent
+    affordable = rows.size * n_products <= MAX_PRODUCTS and not specification.independent
     blocks: list[Block] = []
     for m in np.unique(counts):
         multiplied = by_products and affordable and m == 0
         width = max(k, n_products) if multiplied else k * max(d, int(m) ** 2, 1)
-        width = min(width, IN_CACHE // LEAST_ROWS) if multiplied else width
+        width = min(width, IN_CACHE // MIN_ROWS) if multiplied else width
         same = np.flatnonzero(counts == m)
         for block in in_blocks(same.size, width, cached=True):
             positions = same[block]

@@ -277,7 +277,7 @@ Moments = CompleteMoments | MissingMoments | DiagonalMoments
 
 LARGEST_FORM: Final = 1e3
 """Entries of a quadratic form up to which cancellation costs at most three digits."""
-MOST_PRODUCTS: Final = 2**24
+MAX_PRODUCTS: Final = 2**24
 """Numbers that the products of a table may take: 128 MiB."""
 
 

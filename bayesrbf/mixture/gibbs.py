@@ -472,7 +472,7 @@ def _at_prior(
 # What is proposed does not depend on where the chain is, so one accepted jump forgets the mode.
 
 
-MOST_COMPONENTS = 4
+MAX_COMPONENTS = 4
 """Maximum number of components of a class for jumps, whose density sums over all 24 orders."""
 
 
@@ -565,21 +565,21 @@ class ModeProposal:
         return constant[:, None, :] - 0.5 * square + np.log(diagonals).sum(axis=1)[:, None]
 
 
-MOST_REFERENCES: Final = 128
+MAX_REFERENCES: Final = 128
 """Most draws that are turned into reference points: each costs two EM steps."""
 
 _BATCHES: Final = 16  # Batches of successive draws for the variance of a batch mean.
 
 
 def can_jump(specification: MixtureSpecification) -> bool:
-    """Whether some class has 2 to ``MOST_COMPONENTS`` components and covariances of its own."""
+    """Whether some class has 2 to ``MAX_COMPONENTS`` components and covariances of its own."""
     return any(_jumps(specification, components) for components in specification.class_slices)
 
 
 def _jumps(specification: MixtureSpecification, components: slice) -> bool:
     """Whether the components of one class can be proposed at once."""
     shared = specification.tied and specification.n_classes > 1
-    return not shared and 1 < components.stop - components.start <= MOST_COMPONENTS
+    return not shared and 1 < components.stop - components.start <= MAX_COMPONENTS
 
 
 def slowness_of(
@@ -698,7 +698,7 @@ def _put(values: np.ndarray, index: slice | np.ndarray, replacement: np.ndarray)
 # Markov kernel of the posterior.
 
 
-MOST_SWEEP_ROWS = 10_000_000  # Most rows, copies counted, that a sweep takes in.
+MAX_SWEEP_ROWS = 10_000_000  # Most rows, copies counted, that a sweep takes in.
 
 
 class MixtureSweep(MarkovKernel):
@@ -750,7 +750,7 @@ class MixtureSweep(MarkovKernel):
             return self
         points = [self._points.unpack_standard(theta) for theta in thetas]
         slowness = slowness_of(np.stack([point.weights for point in points]), self._specification)
-        positions = np.linspace(0, len(thetas) - 1, min(len(thetas), MOST_REFERENCES)).round()
+        positions = np.linspace(0, len(thetas) - 1, min(len(thetas), MAX_REFERENCES)).round()
         references = [points[position] for position in positions.astype(np.intp)] + self._searched
         learnt = copy(self)  # with what was found
         learnt._jumps = ModeJumps(
@@ -788,9 +788,9 @@ def _repeated(observations: Observations) -> Observations:
             f"component for every row; received a weight of {worst:g}: use inference='nuts', or "
             "unlabelled_weight=1 if it is that of a row without a label."
         )
-    if whole.sum() > MOST_SWEEP_ROWS:
+    if whole.sum() > MAX_SWEEP_ROWS:
         raise ValueError(
-            f"Gibbs sampling takes row weights that add up to at most {MOST_SWEEP_ROWS:,}; "
+            f"Gibbs sampling takes row weights that add up to at most {MAX_SWEEP_ROWS:,}; "
             f"received {whole.sum():.6g}: use inference='nuts'."
         )
     return observations.take(np.repeat(np.arange(weights.size), whole.astype(np.intp)))

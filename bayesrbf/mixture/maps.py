@@ -34,7 +34,7 @@ STEPS = 25
 """Golden sections of the search, which give powers within 1e-4."""
 PRIOR_PRECISION = 4.0
 """Yeo-Johnson: precision of the normal prior of a power, with mean 1, no change."""
-LEAST_SPREAD = 1e-12
+MIN_SPREAD = 1e-12
 """Standard deviations, variances and weights of a column below this are treated as zero."""
 
 
@@ -121,7 +121,7 @@ def _normal_scores(column: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray,
     scores = ndtri(np.cumsum(shares) - 0.5 * shares)
     scores = scores - shares @ scores
     spread = np.sqrt(shares @ scores**2)
-    return knots, scores / (spread if spread > LEAST_SPREAD else 1.0)
+    return knots, scores / (spread if spread > MIN_SPREAD else 1.0)
 
 
 def fit_power(
@@ -138,17 +138,17 @@ def fit_power(
     # A missing cell stands at 0, which every power maps to itself, with a share of 0.
     x = np.where(known, standard, 0.0)
     mass = (known * weights[:, None]).sum(axis=0)
-    shares = known * weights[:, None] / np.maximum(mass, LEAST_SPREAD)
+    shares = known * weights[:, None] / np.maximum(mass, MIN_SPREAD)
     slope = (shares * np.sign(x) * np.log1p(np.abs(x))).sum(axis=0)
 
     def loss(powers: np.ndarray) -> np.ndarray:
         variance = _variance(yeo_johnson(x, powers), shares)
-        of_cells = 0.5 * np.log(np.maximum(variance, LEAST_SPREAD)) - (powers - 1) * slope
+        of_cells = 0.5 * np.log(np.maximum(variance, MIN_SPREAD)) - (powers - 1) * slope
         return mass * of_cells + 0.5 * PRIOR_PRECISION * (powers - 1) ** 2
 
     powers = _golden_section(loss, x.shape[1])
     # A constant column is left exactly as it is; the search would only come near to that.
-    still = _variance(x, shares) <= LEAST_SPREAD
+    still = _variance(x, shares) <= MIN_SPREAD
     return PowerMaps(
         units.location,
         units.scale,

@@ -632,7 +632,7 @@ MISSING_WORDS: Final = re.compile(
     re.IGNORECASE,
 )
 """Words that people and programs write where nothing is known."""
-MOST_OF_COLUMN: Final = 0.3
+MAX_COLUMN_FRACTION: Final = 0.3
 """Share of a column beyond which a sign is a category, such as - in a column of - and +."""
 SHOWN_WORDS: Final = 3
 _WHOLE: Final = re.compile(r"-?\d+(\.0)?", re.ASCII)
@@ -660,7 +660,7 @@ def words_for_missing(counts: Mapping[str, int]) -> Iterator[str]:
     for text, count in counts.items():
         bare = text.strip()
         word = bare in MISSING_MARKERS or MISSING_WORDS.fullmatch(bare)
-        sign = bare and not any(map(str.isalnum, bare)) and count > MOST_OF_COLUMN * total
+        sign = bare and not any(map(str.isalnum, bare)) and count > MAX_COLUMN_FRACTION * total
         if word and not sign and len(counts) > 1:
             yield text
 

@@ -58,24 +58,24 @@ _MARKUP: Final = {
     r"\s*<\?xml": "XML",
 }
 """Patterns of texts that are no table of lines and cells."""
-MOST_TABLE_BYTES: Final = 2**30
+MAX_TABLE_BYTES: Final = 2**30
 """Bytes of a table, unpacked: beyond, its cells do not fit into the memory of most machines."""
 CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _NEWLINE: Final = re.compile(r"\r\n|\r|\n")
 
 
 def limited(file: Any, name: str) -> bytes:
-    """All bytes of a file, at most ``MOST_TABLE_BYTES`` of them."""
-    content: bytes = file.read(MOST_TABLE_BYTES + 1)
+    """All bytes of a file, at most ``MAX_TABLE_BYTES`` of them."""
+    content: bytes = file.read(MAX_TABLE_BYTES + 1)
     check_size(len(content), name)
     return content
 
 
 def check_size(size: int, name: str) -> None:
-    """TableError where the actual or declared size of a file exceeds ``MOST_TABLE_BYTES``."""
-    if size > MOST_TABLE_BYTES:
+    """TableError where the actual or declared size of a file exceeds ``MAX_TABLE_BYTES``."""
+    if size > MAX_TABLE_BYTES:
         raise TableError(
-            f"{name} has more than {MOST_TABLE_BYTES >> 20} MiB, unpacked; give a smaller table."
+            f"{name} has more than {MAX_TABLE_BYTES >> 20} MiB, unpacked; give a smaller table."
         )
 
 
@@ -391,7 +391,7 @@ def _check_header_is_none_of_the_rows(
 # Rows of Parquet files: all at once, by row groups, or some at random of a long file.
 
 
-MOST_PARQUET_CELLS: Final = 10_000_000
+MAX_PARQUET_CELLS: Final = 10_000_000
 """Cells of a Parquet file that are read at once; as text, each takes some 80 bytes."""
 DRAWN_ROWS: Final = 20_000
 """Rows in the sample of a longer file for a report."""
@@ -437,13 +437,13 @@ def opened_parquet(source: Any, name: str) -> OpenedParquet:
 
 
 def long_parquet(path: Path) -> OpenedParquet | None:
-    """A Parquet file of more than ``MOST_PARQUET_CELLS`` cells, opened; else None."""
+    """A Parquet file of more than ``MAX_PARQUET_CELLS`` cells, opened; else None."""
     with open(path, "rb") as file:
         if file.read(4) != b"PAR1":
             return None
     opened = opened_parquet(path, path.name)
     rows, columns = opened.shape
-    return opened if rows * columns > MOST_PARQUET_CELLS else None
+    return opened if rows * columns > MAX_PARQUET_CELLS else None
 
 
 def rows_of(opened: OpenedParquet, name: str, groups: Sequence[int] | None = None) -> Any:

@@ -28,7 +28,7 @@ from bayesrbf.reading.notes import Note
 # Finds columns of text in a frame that seem to hold numbers.
 
 
-LEAST_NUMBERS: Final = 10
+MIN_NUMBERS: Final = 10
 """Numbers that a column must hold; fewer different ones may be codes that were made text."""
 REMEDY: Final = (
     "read_table(X) of this package reads quantities, and categorical_features names codes"
@@ -52,14 +52,14 @@ def numbers_as_text(cells: Iterable[str]) -> str:
     if any(_ZERO_FIRST.fullmatch(text) for text in numeric) or not numeric.keys() & counts.keys():
         return ""
     if not non_numeric:
-        if len(counts) <= LEAST_NUMBERS:
+        if len(counts) <= MIN_NUMBERS:
             return ""
         example = next(iter(limits), next(iter(counts)))
         return (
             f"holds numbers written as text, such as {example!r}: {len(counts)} different ones "
             "count as categories"
         )
-    if n_others > FEW_OTHERS * total or total - n_others < LEAST_NUMBERS:
+    if n_others > FEW_OTHERS * total or total - n_others < MIN_NUMBERS:
         return ""
     shown = ", ".join(
         f"{cell!r} {'once' if times == 1 else f'{times} times'}"
@@ -84,7 +84,7 @@ FAR_GAP: Final = 10.0
 """Minimum gap of any other number, as a multiple of the same range."""
 SEVERAL_OTHERS: Final = 5
 """Minimum number of other values beside a number that is no usual code: fewer are a scale."""
-ENOUGH_ROWS: Final = 20
+MIN_ROWS: Final = 20
 """Minimum number of rows for a judgement on whether a column names rows or is prose."""
 LONG_DIGITS: Final = 5
 """Digits of whole numbers, all different and equally long, that look like names of rows."""
@@ -125,7 +125,7 @@ TIMES_CHANCE: Final = 10.0
 """Minimum ratio of that number to its expectation from neighbouring numbers."""
 TELLING: Final = 0.99
 """Area under the ROC curve above which a single column separates a class."""
-FEWEST_OF_CLASS: Final = 5
+MIN_PER_CLASS: Final = 5
 """Minimum number of rows of a class, and of all others: fewer are separated by chance."""
 ROUND_SHARE: Final = 0.2
 """Share of multiples of 10 beyond which numbers are rounded quantities rather than ids."""
@@ -219,7 +219,7 @@ def _areas(cells: np.ndarray, codes: Int[np.ndarray, " obs"]) -> Iterator[float]
     for code in np.unique(codes):
         in_class = codes == code
         n, m = int(in_class.sum()), int((~in_class).sum())
-        if min(n, m) < FEWEST_OF_CLASS:
+        if min(n, m) < MIN_PER_CLASS:
             continue
         if levels is not None:
             ranks = _ranks((np.bincount(levels, in_class) / np.bincount(levels))[levels])
@@ -243,7 +243,7 @@ def _noticed(columns: Mapping[str, Values]) -> Iterator[Note]:
         present = values[~np.isnan(values)]
         if (far := _far_cell(present)) is not None:
             yield Note("far cell", name, _written(far), 1)
-        if present.size < ENOUGH_ROWS or not _are_whole(present):
+        if present.size < MIN_ROWS or not _are_whole(present):
             continue
         reason = _names_rows(name, present)
         if not reason and _ranges_far(present) and not _is_related(name, columns):
@@ -313,12 +313,12 @@ def _far_cell(values: Float[np.ndarray, " obs"]) -> float | None:
     >>> _far_cell(incomes), _far_cell(np.append(incomes, 30000.0))
     (None, 30000.0)
     """
-    if values.size < ENOUGH_ROWS:
+    if values.size < MIN_ROWS:
         return None
     distances = np.abs(values - np.median(values))
     distinct, counts = np.unique(distances[distances > 0], return_counts=True)
     k = max(distinct.size // 5, SEVERAL_OTHERS)
-    if distinct.size < ENOUGH_ROWS or counts[-1] > 1 or distinct[-1] < FAR_RATIO * distinct[-2]:
+    if distinct.size < MIN_ROWS or counts[-1] > 1 or distinct[-1] < FAR_RATIO * distinct[-2]:
         return None
     logs = np.log(distinct[::-1][: k + 2])
     spread = float((logs[1:-1] - logs[-1]).sum())
@@ -329,7 +329,7 @@ def _far_cell(values: Float[np.ndarray, " obs"]) -> float | None:
 
 def _are_whole(values: Float[np.ndarray, " obs"]) -> bool:
     """Whether all cells are whole numbers; most columns of measurements say no at once."""
-    return all(bool(np.all(cells == np.round(cells))) for cells in (values[:ENOUGH_ROWS], values))
+    return all(bool(np.all(cells == np.round(cells))) for cells in (values[:MIN_ROWS], values))
 
 
 def _names_rows(name: str, values: Float[np.ndarray, " obs"]) -> str:
@@ -369,7 +369,7 @@ def _deviation(values: Float[np.ndarray, " obs"], cells: Values) -> float:
     """Deviation of two columns from independence, in standard deviations under independence."""
     if isinstance(cells, np.ndarray):
         seen = ~(np.isnan(values) | np.isnan(cells))
-        if seen.sum() < ENOUGH_ROWS or np.ptp(cells[seen]) == 0:
+        if seen.sum() < MIN_ROWS or np.ptp(cells[seen]) == 0:
             return 0.0
         correlation = np.corrcoef(_ranks(values[seen]), _ranks(cells[seen]))[0, 1]
         return float(abs(correlation) * np.sqrt(seen.sum() - 1))
@@ -402,7 +402,7 @@ def _repeated_names(name: str, values: Float[np.ndarray, " obs"]) -> int:
     """
     distinct, counts = np.unique(values, return_counts=True)
     if PERSON_NAMES.search(name):
-        return distinct.size if ENOUGH_ROWS < distinct.size < values.size else 0
+        return distinct.size if MIN_ROWS < distinct.size < values.size else 0
     long = np.median(np.abs(distinct)) >= 10 ** (LONG_DIGITS - 1)
     rounded = np.mean(distinct % 10 == 0) > ROUND_SHARE
     if not long or rounded or distinct.size < MOSTLY_DIFFERENT * values.size:
@@ -442,7 +442,7 @@ def _of_text(name: str, present: Sequence[str]) -> Iterator[Note]:
             yield Note("free text", name, count=len(counts), example=shown)
     elif (
         repeats
-        and len(counts) > ENOUGH_ROWS
+        and len(counts) > MIN_ROWS
         and (PERSON_NAMES.search(name) or address or _alike(counts))
     ):
         yield Note("repeated texts", name, message, len(counts), repr(example))
@@ -455,7 +455,7 @@ def hardly_repeats(counts: Counter[str]) -> bool:
     (True, False)
     """
     total = counts.total()
-    return total >= ENOUGH_ROWS and len(counts) > max(ENOUGH_ROWS, MOSTLY_DIFFERENT * total)
+    return total >= MIN_ROWS and len(counts) > max(MIN_ROWS, MOSTLY_DIFFERENT * total)
 
 
 def _alike(texts: Collection[str]) -> bool:
@@ -485,7 +485,7 @@ _WHOLE: Final = re.compile(r"(-?(?:0|[1-9]\d*))(?:\.0)?", re.ASCII)
 """A whole number; pandas adds ".0" once a cell of the column is missing."""
 _MIDNIGHT: Final = re.compile(r"(\d{4}-\d{2}-\d{2})[T ]00:00(?::00(?:\.0+)?)?Z?", re.ASCII)
 """A date, written with a time of day that it does not have."""
-_MOST_DIGITS: Final = 300
+_MAX_DIGITS: Final = 300
 """Maximum length of a number that is compared with levels, which are below 1e308."""
 
 
@@ -592,7 +592,7 @@ class KnownLevels:
             return (
                 (_WORDS[cell] == "True",) if isinstance(next(iter(self.levels), None), bool) else ()
             )
-        if (whole := _WHOLE.fullmatch(cell)) and len(cell) < _MOST_DIGITS:
+        if (whole := _WHOLE.fullmatch(cell)) and len(cell) < _MAX_DIGITS:
             return (int(whole[1]),)
         possible = tuple(self._positions.keys() & possible_numbers(cell))
         return possible if len(possible) == 1 else ()

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 KindsOf = Mapping[str, "Kind"]
 """Kinds of the columns of a model, by name."""
 NO_KINDS: Final[KindsOf] = MappingProxyType({})
-MOST_SHAPES: Final = 10_000
+MAX_SHAPES: Final = 10_000
 """Maximum number of shapes of a column that are stored: a column with more holds words."""
 _DIGITS: Final = re.compile(r"[0-9]+")
 
@@ -82,7 +82,7 @@ class Written:
                 continue
             for text in dict.fromkeys(column.cells):
                 form = shape(text)
-                if form not in shapes and len(shapes) < MOST_SHAPES:
+                if form not in shapes and len(shapes) < MAX_SHAPES:
                     shapes[form] = text, block.lines[column.cells.index(text)]
 
     def above(self, column: TextColumn) -> tuple[TextColumn, int]:

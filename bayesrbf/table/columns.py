@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self, get_args
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from bayesrbf.base.records import MOST_PARTS, Requirements, ascending, stored, within
+from bayesrbf.base.records import MAX_PARTS, Requirements, ascending, stored, within
 from bayesrbf.base.rows import Observations, Standardisation
 from bayesrbf.reading.notes import listed
 from bayesrbf.reading.noticing import KnownLevels, in_one_spelling
@@ -294,7 +294,7 @@ class Columns:
 
     def __laws__(self) -> Requirements:
         n = len(self.names)
-        yield 0 < n == len(self.kinds) <= MOST_PARTS, "a kind for every name"
+        yield 0 < n == len(self.kinds) <= MAX_PARTS, "a kind for every name"
         learned = (bool(kind.levels) for kind in self.kinds if kind.has_levels)
         yield all(learned), "levels of every column that has some"
         placed = ascending(self.masked) and within(self.masked, 0, n)

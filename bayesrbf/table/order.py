@@ -48,7 +48,7 @@ _LAST = np.uint64(31)
 FIRST_KEYS: Final = 4
 """Sort keys that are tried first: labels and a few columns distinguish the rows of most tables."""
 
-MOST_PARTED: Final = 200
+MAX_INDIVIDUALISED: Final = 200
 """Maximum number of symmetric items that are recoloured singly; the rest keep their given order."""
 
 Colours = UInt64[np.ndarray, " _"]
@@ -110,7 +110,7 @@ def _coloured(rows: Observations) -> _Colouring:
         columns = colouring.columns.copy()
         columns[:n_features] ^= _contents(rows.real)
         colouring = cells.settled(replace(colouring, columns=columns))
-    for _ in range(MOST_PARTED):
+    for _ in range(MAX_INDIVIDUALISED):
         if (parted := cells.parted(colouring)) is None:
             break
         colouring = cells.settled(parted)
@@ -365,7 +365,7 @@ def _mix(
 
 _ROUNDING_OF_SPREAD = 8 * np.finfo(np.float64).eps
 """Maximum spread, relative to the largest cell, that rounding alone can cause."""
-_LEAST_COLUMN_SCALE = 1e-154  # Smallest scale whose square, a variance, is still a normal number.
+_MIN_COLUMN_SCALE = 1e-154  # Smallest scale whose square, a variance, is still a normal number.
 
 
 def weigh_unlabelled(
@@ -406,8 +406,8 @@ def check_spreads(
     """ValueError if the square of a column's positive spread under- or overflows."""
     for name, column in zip(names, real.T, strict=True):
         scale = _scale_of(column_moments(column, weights))
-        if not _LEAST_COLUMN_SCALE <= scale <= 1 / _LEAST_COLUMN_SCALE:
-            beyond = "below 1e-154" if scale < _LEAST_COLUMN_SCALE else "beyond 1e154"
+        if not _MIN_COLUMN_SCALE <= scale <= 1 / _MIN_COLUMN_SCALE:
+            beyond = "below 1e-154" if scale < _MIN_COLUMN_SCALE else "beyond 1e154"
             raise ValueError(
                 f"Real column {name!r} has a spread of {scale:.3g}, {beyond}: its square is no "
                 "number; rescale it."
@@ -463,11 +463,11 @@ def column_moments(
 def unit_of(moments: ColumnMoments, position: int) -> tuple[float, float]:
     """Location and scale of a column; ValueError with its position if the spread is too large."""
     scale = _scale_of(moments)
-    if scale > 1 / _LEAST_COLUMN_SCALE:
+    if scale > 1 / _MIN_COLUMN_SCALE:
         raise ValueError(
             f"Real column {position} has a spread of {scale:.3g}, beyond 1e154; rescale it."
         )
-    return moments.mean, scale if scale >= _LEAST_COLUMN_SCALE else 1.0
+    return moments.mean, scale if scale >= _MIN_COLUMN_SCALE else 1.0
 
 
 def _scale_of(moments: ColumnMoments) -> float:
@@ -601,7 +601,7 @@ def _reorder(rows: Observations, order: Int[np.ndarray, " obs"]) -> None:
 BOUNDS: Final = (1e9, 0.05)
 """Bounds of the expected number of other people with the cells of a row. All rows are judged
 together, and, if they are no copies, the rows with many cells, whose equality is less likely."""
-MOST_DIGITS: Final = 1e15
+MAX_DIGITS: Final = 1e15
 """Magnitude beyond which a double has no decimals, so that the step of a grid is unknown."""
 STEPS: Final = 5
 """Grid cells on either side from which the expected number of rows at a cell is estimated."""
@@ -874,7 +874,7 @@ def _on_grid(column: np.ndarray) -> tuple[float, Float[np.ndarray, " obs"]]:
     values = np.unique(ordered)
     if column.dtype.kind != "f" or values.size < 2:
         return 1.0, near
-    if np.abs(values).max() > MOST_DIGITS:  # its decimals are not known
+    if np.abs(values).max() > MAX_DIGITS:  # its decimals are not known
         return 0.0, near
     for step in 10.0 ** np.arange(3, -12, -1):
         steps = values / step

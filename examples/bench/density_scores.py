@@ -7,7 +7,7 @@ from scipy.stats import rankdata
 
 Array = np.ndarray
 
-LEAST = 1e-3
+MIN_PROBABILITY = 1e-3
 """Probabilities of levels are held above this, so that one miss among few draws is not infinite."""
 
 
@@ -44,7 +44,7 @@ def held(draws: Array, truth: Array, level: float, rng: np.random.Generator) -> 
 def level_loss(probabilities: Array, truth: Array) -> Array:
     """Log loss of categories in nats."""
     own = probabilities[np.arange(truth.size), truth]
-    return -np.log(np.maximum(own, LEAST))
+    return -np.log(np.maximum(own, MIN_PROBABILITY))
 
 
 def average_precision(score: Array, wrong: Array) -> float:

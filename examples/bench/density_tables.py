@@ -27,7 +27,7 @@ MIXED = (
 REALS = ("glass", "vehicle", "segment", "breast_cancer", "wine")
 """Tables of real columns without a hole."""
 
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 HIDDEN = 0.2
 PLANTED = 0.01
 KINDS = ("factor 10", "swapped columns", "shifted decimal", "sign", "random level")
@@ -99,7 +99,7 @@ def table(name: str, seed: int, *, reals_only: bool = False) -> Table:
     """
     data = load(name)
     rng = np.random.default_rng([seed, 0])
-    rows = np.sort(rng.permutation(len(data.y))[:MOST_ROWS])
+    rows = np.sort(rng.permutation(len(data.y))[:MAX_ROWS])
     order = rng.permutation(rows.size)
     train, test = np.sort(order[: rows.size // 2]), np.sort(order[rows.size // 2 :])
     frame = data.X.iloc[rows].reset_index(drop=True)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from bench.tables import load
 
-LEAST: Final = {"adult": 200, "raetsch_titanic": 1, "house_votes84": 20, "mushroom": 40}
+MIN_COUNTS: Final = {"adult": 200, "raetsch_titanic": 1, "house_votes84": 20, "mushroom": 40}
 """Rows that a cell has at least, by table; the others are learnt from, and not asked for."""
 MUSHROOM: Final = ["cap_shape", "cap_surface", "cap_color"]
 VOTES: Final = ["immigration", "synfuels_corporation_cutback", "handicapped_infants"]
@@ -55,7 +55,9 @@ class CrossTable:
             X[column] = X[column].astype(str).where(X[column].notna()).astype("category")
         whole = X.notna().all(axis=1).to_numpy()
         return cls(
-            X[whole].reset_index(drop=True), (y[whole] == np.unique(y)[-1]).astype(int), LEAST[name]
+            X[whole].reset_index(drop=True),
+            (y[whole] == np.unique(y)[-1]).astype(int),
+            MIN_COUNTS[name],
         )
 
     def drawn(self, n: int, rng: np.random.Generator) -> tuple[pd.DataFrame, np.ndarray]:

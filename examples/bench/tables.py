@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from bayesrbf.datasets import Dataset, data_folder, hide_cells, load_table
 
 IN_PARTS = ("adult", "horse_colic", "ripley_synth", "segment", "vowel")
-MOST_ROWS = 700
+MAX_ROWS = 700
 FEWER_ROWS = {"segment": 210, "raetsch_titanic": 150} | dict.fromkeys(
     (
         "raetsch_breast_cancer",
@@ -57,8 +57,8 @@ def split(name: str, seed: int, holes: bool) -> Split:
     data = load(name)
     X = hide_cells(data.X, HIDDEN, np.random.default_rng(seed)) if holes else data.X
     _, y = np.unique(np.asarray(data.y, dtype=str), return_inverse=True)
-    n_train = min(FEWER_ROWS.get(name, MOST_ROWS), y.size // 2)
-    n_test = min(MOST_ROWS, y.size - n_train)
+    n_train = min(FEWER_ROWS.get(name, MAX_ROWS), y.size // 2)
+    n_test = min(MAX_ROWS, y.size - n_train)
     X, X_new, y, y_new = train_test_split(
         X, y, train_size=n_train, test_size=n_test, random_state=seed, stratify=y
     )

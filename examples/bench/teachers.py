@@ -19,7 +19,7 @@ from bench.tables import load
 
 __all__ = ["TEACHERS", "Taught", "probabilities", "rows_of", "taught"]
 
-MOST_ROWS = 1500
+MAX_ROWS = 1500
 """Rows of a table that a teacher sees: a Gaussian process takes no more in good time."""
 
 
@@ -39,7 +39,7 @@ def rows_of(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     y = np.asarray(data.y, dtype=str)
     _, places, counts = np.unique(y, return_inverse=True, return_counts=True)
     enough = np.flatnonzero(counts[places] >= 2 * TEACHER_FOLDS)
-    kept = np.random.default_rng(0).permutation(enough)[:MOST_ROWS]
+    kept = np.random.default_rng(0).permutation(enough)[:MAX_ROWS]
     return data.X.iloc[kept].reset_index(drop=True), y[kept]
 
 

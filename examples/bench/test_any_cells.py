@@ -57,7 +57,7 @@ TABLES: Final = (
     *(name + RAREST for name in ("adult", "raetsch_german", "credit_approval", "vehicle")),
 )
 SHARES: Final = (0.0, 0.3, 0.6, 0.8, 0.95)
-MOST_ROWS: Final = 600
+MAX_ROWS: Final = 600
 NEW_ROWS: Final = 400
 HIDDEN_AT_FIT: Final = 0.3
 
@@ -76,7 +76,7 @@ def complete(name: str) -> Split:
         rows = np.sort(np.r_[np.flatnonzero(y == "other"), some])
         X, y = X.iloc[rows], y[rows]
     _, codes = np.unique(y, return_inverse=True)
-    n_train = min(MOST_ROWS, codes.size // 2)
+    n_train = min(MAX_ROWS, codes.size // 2)
     n_new = min(NEW_ROWS, codes.size - n_train)
     X, X_new, y, y_new = train_test_split(
         X, codes, train_size=n_train, test_size=n_new, random_state=0, stratify=codes

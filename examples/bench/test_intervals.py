@@ -27,14 +27,14 @@ from bayesrbf import HybridMixtureClassifier, KernelNetworkClassifier, StackedCl
 from bench import copulas
 from bench.copulas import Copula
 from bench.figures import Row, at_least, at_most, show
-from bench.frequencies import LEAST, Cells, CrossTable
+from bench.frequencies import MIN_COUNTS, Cells, CrossTable
 from bench.interval_rivals import LEVELS, PEERS, RIVALS, STACK, Contestant, Said, ours
 from bench.peers import InContext, codes_for
 from bench.tables import split
 from bench.teachers import TEACHERS, Taught, probabilities, rows_of, taught
 from bench.truths import TRUTHS, Truth
 
-LEAST_HELD: Final = 0.88
+MIN_COVERAGE: Final = 0.88
 """Of truths, by intervals of 90 %."""
 ROWS: Final = 200
 MISS: Final = 20
@@ -69,9 +69,9 @@ SHARES: Final = (0.0, 0.3, 0.6, 0.8, 0.95)
 
 FREQUENCY_ROWS: Final = (100, 200, 400, 800)
 FREQUENCY_DRAWS: Final = 4
-ENOUGH: Final = 20
+MIN_CELL_ROWS: Final = 20
 """Rows of a cell whose frequency is taken for a probability: that of fewer is itself chance."""
-LEAST_OF_A_TABLE: Final = 0.75
+MIN_TABLE_COVERAGE: Final = 0.75
 """Of the frequencies of such cells of every cross-table, by intervals of 90 %."""
 CONTESTANTS: Final[dict[str, Contestant]] = (
     STACK
@@ -139,12 +139,12 @@ def test_intervals(data_folder: object) -> None:
     told.insert(3, "se of 90%", by_model["90%"].sem())
     told.insert(4, "lowest table", by_model["90%"].min())
     show("intervals/complete", told)
-    at_least(rows.loc[rows["model"] == "stack", "90%"], LEAST_HELD)
+    at_least(rows.loc[rows["model"] == "stack", "90%"], MIN_COVERAGE)
 
 
 def by_frequency() -> Iterator[Row]:
     """Every contestant on cells of cross-tables, complete and with one column hidden."""
-    for table in LEAST:
+    for table in MIN_COUNTS:
         whole = CrossTable.of(table)
         views = list(whole.cells())
         for n, draw in itertools.product(FREQUENCY_ROWS, range(FREQUENCY_DRAWS)):
@@ -168,7 +168,7 @@ def judge_cells(said: Said, cells: Cells) -> Row:
     held = (lower <= cells.frequency) & (cells.frequency <= upper)
     error = np.abs(said.delivered[:, 1] - cells.frequency).mean()
     kept = {name: found[name] for name in ("90%", "width", "score")}
-    kept["90%, 20 rows"] = float(held[cells.size >= ENOUGH].mean())
+    kept["90%, 20 rows"] = float(held[cells.size >= MIN_CELL_ROWS].mean())
     return kept | {"90%, by rows": float(cells.share @ held), "error": float(error)}
 
 
@@ -188,7 +188,7 @@ def test_intervals_by_frequency(data_folder: object) -> None:
     show("intervals/cross_tables", cells.rename(columns="{} rows".format), 2)
     fits = of_fit.xs("stack", level="model")["90%, 20 rows"].unstack("hidden")
     for _, of_one in fits.groupby("table"):
-        at_least(of_one["no column"], LEAST_OF_A_TABLE)
+        at_least(of_one["no column"], MIN_TABLE_COVERAGE)
 
 
 TRUTH_ROWS: Final = 300
@@ -196,8 +196,8 @@ TRUTH_FITS: Final = 4
 ASKED: Final = 200
 OF_TRAINING: Final = 0.3
 """Share of the cells of training that are hidden in half of the fits."""
-LEAST_OF_A_TRUTH: Final = 0.85
-MOST_SCORE: Final = {"no training cell": 0.31, "30%": 0.38}
+MIN_TRUTH_COVERAGE: Final = 0.85
+MAX_SCORE: Final = {"no training cell": 0.31, "30%": 0.38}
 """Interval score over the five patterns of holes, by what is hidden of training."""
 
 
@@ -234,8 +234,8 @@ def test_intervals_of_hidden_columns(share: float) -> None:
     show(f"intervals/{some}_by_truth", by_truth.mean())
     by_fit = told["90%"].groupby([told["truth"], np.arange(len(told)) // 5], sort=False).mean()
     for _, fits in by_fit.groupby("truth"):
-        at_least(fits, LEAST_OF_A_TRUTH)
-    at_most(by_truth["score"].mean(), MOST_SCORE[of_training])
+        at_least(fits, MIN_TRUTH_COVERAGE)
+    at_most(by_truth["score"].mean(), MAX_SCORE[of_training])
 
 
 FAMILIES: Final[dict[str, Contestant]] = {
@@ -302,7 +302,7 @@ def test_intervals_of_any_cells(data_folder: object) -> None:
     told = by_pattern.mean()
     told.insert(1, "se of 90%", by_pattern["90%"].sem())
     show("intervals/any_cells", told)
-    at_least(by_table(found[found["model"] == "stack"], "90%"), LEAST_HELD)
+    at_least(by_table(found[found["model"] == "stack"], "90%"), MIN_COVERAGE)
 
 
 REAL: Final = ("sonar", "glass", "heart_statlog", "pima_uci_missing")
@@ -376,4 +376,4 @@ def test_a_pretrained_member(data_folder: object) -> None:
     losses["more"] = losses["loss, with it"] - losses["loss, stack"]
     at_most(by_table(losses, "more"), 0.01)
     for _, of_model in found.groupby("model"):
-        at_least(by_table(of_model, "90%"), LEAST_HELD)
+        at_least(by_table(of_model, "90%"), MIN_COVERAGE)

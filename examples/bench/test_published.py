@@ -21,7 +21,7 @@ from tests.measured import write
 
 SEEDS: Final = 10
 RESTARTS: Final = 8
-MOST_ROWS: Final = 10_000
+MAX_ROWS: Final = 10_000
 EXEMPLARS: Final = ("RSLVQ, swaps", "RSLVQ, generalised EM", "GLVQ, generalised EM")
 SCHEMES: Final = ("EM-LR", "EM-LR-Link", "EM-LR-Link-K")
 BEHIND: Final = {
@@ -67,8 +67,8 @@ def hybrid_mixtures() -> Iterator[Line]:
     for table in ("iris", "breast_cancer"):
         for method in ("ML", "hinge"):
             errors = [
-                100 * float(np.mean(fitted(table, method, MOST_ROWS, k).predict(X) != y))
-                for k, (X, y) in enumerate((one.X_new, one.y_new) for one in few(table, MOST_ROWS))
+                100 * float(np.mean(fitted(table, method, MAX_ROWS, k).predict(X) != y))
+                for k, (X, y) in enumerate((one.X_new, one.y_new) for one in few(table, MAX_ROWS))
             ]
             yield table, method, errors, published.ROTH_4_1[table].get(method)
 

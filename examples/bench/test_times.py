@@ -71,7 +71,7 @@ FITTED: Final = (
 FITS: Final = 11
 STOPPING: Final = (1e-3, 1e-6)
 """Rise of the log likelihood a row at which both stop: the default of scikit-learn, and ours."""
-MOST_STEPS: Final = 10_000
+MAX_STEPS: Final = 10_000
 
 Iteration = Callable[[], float]
 """An E-step and an M-step; gives the log likelihood per row."""
@@ -238,8 +238,8 @@ def test_fit_beside_sklearn(data_folder: object) -> None:
         reals = load_table(name).X.select_dtypes("number").dropna()
         X = StandardScaler().fit_transform(reals)
         for tol in STOPPING:
-            mine = MixtureDensity(3, n_init=1, tol=tol, max_iter=MOST_STEPS, random_state=0)
-            theirs = GaussianMixture(3, tol=tol, max_iter=MOST_STEPS, random_state=0)
+            mine = MixtureDensity(3, n_init=1, tol=tol, max_iter=MAX_STEPS, random_state=0)
+            theirs = GaussianMixture(3, tol=tol, max_iter=MAX_STEPS, random_state=0)
             pairs = [
                 (seconds(lambda: mine.fit(X)), seconds(lambda: theirs.fit(X)))  # noqa: B023
                 for _ in range(FITS)

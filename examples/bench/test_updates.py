@@ -31,7 +31,7 @@ SHIFTS: dict[str, tuple[float, np.ndarray]] = {
 """Intercept and effects of the columns in the new population."""
 ROWS = (20, 50, 100, 200, 500)
 N_TABLES, N_LOCAL, N_REFITS, N_TRAINING, N_NEW = 12, 5, 5, 500, 4000
-LEAST_DIFFERENCE = 0.003
+MIN_DIFFERENCE = 0.003
 """Nats that an update may lose by chance where nothing has changed."""
 
 
@@ -83,6 +83,6 @@ def test_updates() -> None:
     show("updates/by_rows", means, dict.fromkeys(list(means)[1:], 4))
     gained = found[found["model"] == "RBF network"]
     for _, of_case in gained.groupby(["shift", "rows"]):
-        at_most(of_case["cv"], LEAST_DIFFERENCE)
+        at_most(of_case["cv"], MIN_DIFFERENCE)
     for _, of_rows in gained.groupby("rows"):
         at_most(of_rows["cv"], 0.0)

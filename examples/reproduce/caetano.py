@@ -47,7 +47,7 @@ class Plan:
 
 
 QUICK: Final = Plan(1, ("iris",), (), ("diabetes",), (50,), (1e4,), (1.0,), tables.Effort(20, 1, 5))
-MOST_LABELS: Final = ", 85 %"
+MAX_LABELS: Final = ", 85 %"
 """Ends names of rows that stand beside the paper's table 1, where all training rows have labels."""
 
 
@@ -98,7 +98,7 @@ def run(
     figures = run_cells(plan.cells(), file, console)
     header, rows = compared(figures, "table 2", "error", 1)
     most = [
-        [row[0].removesuffix(MOST_LABELS), *row[1:]] for row in rows if row[0].endswith(MOST_LABELS)
+        [row[0].removesuffix(MAX_LABELS), *row[1:]] for row in rows if row[0].endswith(MAX_LABELS)
     ]
     if most:
         title = "Error in %, 85 % of the rows learned from (table 1)"

@@ -40,7 +40,9 @@ WIDEST: Final = 100
 """Most columns; of a wider table those with the largest F value in the labelled rows."""
 LEARNED, PREDICTED = 5000, 3000  # Rows of table 3 to learn from and to predict.
 NETWORKS: Final = ("Caetano", "joint", "kernel")
-LEAST: Final = 1e-6  # Lower bound of probabilities in log losses, which may be infinite otherwise.
+MIN_PROBABILITY: Final = (
+    1e-6  # Lower bound of probabilities in log losses, which may be infinite otherwise.
+)
 CAETANO: Final[Mapping[str, list[Any]]] = {
     "n_components": [4, 8, 16],
     "link": [1.0, 10.0, 100.0, 1000.0],
@@ -185,7 +187,7 @@ def _judged(model: Any, known: tuple[Any, Any], new: tuple[Any, np.ndarray]) -> 
             "error": 100 * float(np.mean(model.predict(X) != truth))
         }
         if hasattr(model, "predict_proba"):
-            p = np.maximum(model.predict_proba(X), LEAST)
+            p = np.maximum(model.predict_proba(X), MIN_PROBABILITY)
             own = p[np.arange(truth.size), np.searchsorted(model.classes_, truth)]
             figures["log_loss"] = float(np.mean(np.log(p.sum(axis=1)) - np.log(own)))
     return figures

@@ -22,7 +22,7 @@ from reproduce.published import NONE, Published, beside
 
 Figures = Mapping[str, float | int | str]  # Figures of a cell by name.
 Found = dict[tuple[str, str], list[float]]  # Values of a figure by row and column.
-MOST_WIDE: Final = 1000  # Most characters of a printed line.
+MAX_WIDE: Final = 1000  # Most characters of a printed line.
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def print_table(
     for row in rows:
         table.add_row(*row)
     console = console or Console()
-    wanted = Measurement.get(console, console.options.update(max_width=MOST_WIDE), table).maximum
+    wanted = Measurement.get(console, console.options.update(max_width=MAX_WIDE), table).maximum
     if wanted > console.width:  # a long line is better than a cut figure
         console = Console(file=console.file, width=wanted, quiet=console.quiet)
     console.print(table)

@@ -39,7 +39,9 @@ from reproduce.dissimilarity_methods import (
 )
 from reproduce.generalised_em import GeneralisedEM
 
-LEAST: Final = 1e-6  # Lower bound of probabilities in log losses, which may be infinite otherwise.
+MIN_PROBABILITY: Final = (
+    1e-6  # Lower bound of probabilities in log losses, which may be infinite otherwise.
+)
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ def _fold(table: str, name: str, plan: Plan, seed: int, fold: int) -> Figures:
     if hasattr(exemplars, "exemplars_"):
         figures["prototypes"] = len(exemplars.exemplars_)
     if hasattr(model, "predict_proba"):
-        p = np.maximum(model.predict_proba(new), LEAST)
+        p = np.maximum(model.predict_proba(new), MIN_PROBABILITY)
         figures["log_loss"] = float(
             log_loss(rows.labels[test], p / p.sum(axis=1, keepdims=True), labels=model.classes_)
         )

@@ -193,7 +193,7 @@ The choice was made on a fifth of the training rows with half of its cells hidde
 images, and for fits to 12,500 images with 32 components a class, it was made on 4,000 images from
 the 50,001st on.
 """
-MOST_HIDDEN: Final = 0.9  # Upper end of the uniform distribution of a copy's share of hidden cells.
+MAX_HIDDEN: Final = 0.9  # Upper end of the uniform distribution of a copy's share of hidden cells.
 KAPPAS: Final = (0.3, 0.1, 0.03)
 SVMS: Final = {"linear SVM": {"kernel": "linear"}, "RBF SVM": {"kernel": "rbf"}}
 COSTS: Final = (0.3, 1.0, 3.0, 10.0)
@@ -251,7 +251,7 @@ def fitted(table: str, name: str, n_train: int, index: int) -> ClassifierMixin:
 def _holed(X: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
     """Rows with missing cells, of which each row has its own share."""
     rng = np.random.default_rng(0)
-    shares = rng.uniform(0, MOST_HIDDEN, (len(X), 1))
+    shares = rng.uniform(0, MAX_HIDDEN, (len(X), 1))
     return np.where(rng.random(X.shape) < shares, np.nan, X)
 
 

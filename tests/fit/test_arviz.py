@@ -239,7 +239,7 @@ def test_training_rows_are_drawn_beside_their_own_labels(fitted):
 
 def test_of_many_rows_and_draws_some_are_drawn(monkeypatch):
     model = KernelNetworkClassifier(random_state=0, class_prior=[0.8, 0.1, 0.1]).fit(X, HIDDEN)
-    monkeypatch.setattr(replicates, "MOST_DRAWN", 3 * replicates.LEAST_TABLES * 20)
+    monkeypatch.setattr(replicates, "MAX_DRAWN", 3 * replicates.MIN_TABLES * 20)
     drawn = model.refine(draws=100, chains=2).posterior_["posterior_predictive"]["y"]
     assert dict(drawn.sizes) == {"chain": 2, "draw": 25, "obs": 20}
     assert drawn["draw"].to_numpy().tolist() == list(range(0, 100, 4))

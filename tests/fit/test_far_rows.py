@@ -32,7 +32,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
     "stack": lambda: StackedClassifier(random_state=0),
 }
-LEAST = 1e-6
+MIN_PROBABILITY = 1e-6
 
 
 def table() -> tuple[np.ndarray, np.ndarray]:
@@ -59,7 +59,7 @@ def test_nobody_is_sure_at_rows_that_are_far(family: str) -> None:
     X, y = table()
     model = FAMILIES[family]().fit(X, y)
     p = model.predict_proba(far(X))
-    assert p.min() > LEAST
+    assert p.min() > MIN_PROBABILITY
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     # Nothing is changed within reach of the training rows, and the further, the less is known.
     fit = model.fitted_
@@ -82,7 +82,7 @@ def test_draws_and_intervals_know_as_little() -> None:
     model = HybridMixtureClassifier(random_state=0).fit(X, y).refine("laplace", draws=40)
     rows = far(X)
     drawn = model.predict_posterior(rows)["predictions"]["probability"]
-    assert float(drawn.min()) > LEAST
+    assert float(drawn.min()) > MIN_PROBABILITY
     p, summary = model.predict_proba(rows), model.uncertainty(rows)
     assert ((summary.lower.values <= p + 1e-9) & (p <= summary.upper.values + 1e-9)).all()
 

@@ -366,7 +366,7 @@ def test_a_table_that_the_sample_holds_has_every_posterior(
 def test_samplers_refuse_more_rows_in_memory_than_they_take(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(drawing.MOST_DRAWING_ROWS, "nuts", 200)
+    monkeypatch.setitem(drawing.MAX_DRAWING_ROWS, "nuts", 200)
     model = MixtureDensity(random_state=0).fit(X[["age", "dose"]])
     with pytest.raises(ValueError, match=r"'nuts'.*at most 200 rows.*received 260.*sample"):
         model.refine("nuts")

@@ -34,7 +34,7 @@ from tests.inference.simulations import (
     gibbs,
 )
 
-FEWEST = replace(LONE, n_obs=3)
+FEW_ROWS = replace(LONE, n_obs=3)
 
 
 def likelihood_dropped(replication: Replication, rng: np.random.Generator) -> np.ndarray:
@@ -106,7 +106,7 @@ class Planted:
 
 DEFECTS = {
     "likelihood dropped": Planted(LONE, exact, likelihood_dropped),
-    "a row dropped": Planted(FEWEST, exact, a_row_dropped),
+    "a row dropped": Planted(FEW_ROWS, exact, a_row_dropped),
     "a missing cell read as 0": Planted(SMALL, gibbs, missing_as_zero, tables=500),
     "labels swapped": Planted(LONE, exact, labels_swapped),
     "Jacobian dropped": Planted(LONE, exact, jacobian_dropped, tables=500),

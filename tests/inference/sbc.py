@@ -31,7 +31,7 @@ from bayesrbf.mixture.posterior import MixtureLogPosterior
 FAMILY_ERROR = 1e-3
 """Probability that some band is left by a sound sampler."""
 
-MOST_STANDARD_ERRORS = 4.9
+MAX_STANDARD_ERRORS = 4.9
 """Of the mean and variance of z: one in a million each."""
 
 
@@ -198,7 +198,7 @@ def failures(ranks: dict[str, np.ndarray]) -> list[str]:
         found += [
             f"{name}: {moment} of z is {error:.1f} standard errors off"
             for moment, error in errors.items()
-            if abs(error) > MOST_STANDARD_ERRORS
+            if abs(error) > MAX_STANDARD_ERRORS
         ]
     return found
 

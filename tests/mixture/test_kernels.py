@@ -186,7 +186,7 @@ def test_threads_change_no_bit(shape: str, missing: float, monkeypatch: pytest.M
     observations = table(specification, 2_000, missing)
     point = random_point(specification)
     alone = CompiledExpectation(observations, specification, n_threads=1)
-    assert len(alone._chunks) == tiles.MOST_CHUNKS + 1
+    assert len(alone._chunks) == tiles.MAX_CHUNKS + 1
     for n_threads in (2, 4):
         together = CompiledExpectation(observations, specification, n_threads=n_threads)
         for _ in range(3):

@@ -144,7 +144,7 @@ def test_blocks_of_parquet_are_the_file(tmp_path: Path) -> None:
 
 def long_file(path: Path, monkeypatch: pytest.MonkeyPatch, rows: int = 500) -> pd.DataFrame:
     """A file of several row groups that counts as long, of which 50 rows are sampled."""
-    monkeypatch.setattr(parquet_rows, "MOST_PARQUET_CELLS", 1)
+    monkeypatch.setattr(parquet_rows, "MAX_PARQUET_CELLS", 1)
     monkeypatch.setattr(parquet_rows, "DRAWN_ROWS", 50)
     cells = [None if row % 7 == 0 else row / 4 for row in range(rows)]
     frame = pd.DataFrame({"a": cells, "b": [f"t{row % 5}" for row in range(rows)]})
@@ -201,7 +201,7 @@ def test_a_file_whose_groups_are_too_large_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     long_file(tmp_path / "t.parquet", monkeypatch)
-    monkeypatch.setattr(decoding, "MOST_TABLE_BYTES", 100)
+    monkeypatch.setattr(decoding, "MAX_TABLE_BYTES", 100)
     for read in (
         lambda path: list(read_blocks(path, OPTIONS, 3)),
         lambda path: read_file(path, "b", TableOptions(), sampled=True),

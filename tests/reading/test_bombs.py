@@ -20,7 +20,7 @@ FEW = 2**16
 
 @pytest.fixture(autouse=True)
 def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoding, "MOST_TABLE_BYTES", FEW)
+    monkeypatch.setattr(decoding, "MAX_TABLE_BYTES", FEW)
 
 
 def refused(path: Path, match: str = "give a smaller table") -> None:

@@ -20,17 +20,17 @@ from bayesrbf.app.report.performance import Event
 from bayesrbf.app.svg import PlotArea, picture, segment
 from bayesrbf.app.words import clipped, decimals_of, listing, number, percent
 
-MOST_EFFECT_ROWS: Final = 2_000
-MOST_EFFECT_CELLS: Final = 6_000
-FEWEST_EFFECT_ROWS: Final = 100
+MAX_EFFECT_ROWS: Final = 2_000
+MAX_EFFECT_CELLS: Final = 6_000
+MIN_EFFECT_ROWS: Final = 100
 """Limits on the rows that contributions are averaged over: each row costs a prediction a column."""
 EFFECT_POINTS: Final = 13
 """Values of a real column at which its effect is drawn, equally many rows apart."""
-MOST_EFFECT_LEVELS: Final = 12
-LEAST_WITHOUT: Final = 1e-300  # Keeps a divergence finite where a probability is 0.
-MOST_LEFT_OUT: Final = 60
+MAX_EFFECT_LEVELS: Final = 12
+MIN_PROBABILITY_WITHOUT: Final = 1e-300  # Keeps a divergence finite where a probability is 0.
+MAX_LEFT_OUT: Final = 60
 """Columns that are left out, at most."""
-MOST_LINES: Final = 6
+MAX_LINES: Final = 6
 """Classes whose probabilities are drawn over a column: the most frequent."""
 BARS, EFFECTS = 15, 6
 """Columns that are shown: their contributions, and their effects."""
@@ -93,12 +93,14 @@ def contributions(
     prediction of all columns; the others add 0.
     ``nothing`` are the probabilities of a row without a cell.
     """
-    n_rows = max(FEWEST_EFFECT_ROWS, MOST_EFFECT_CELLS // job.X.shape[1])
-    X = job.X.iloc[:: -(-len(job.X) // min(MOST_EFFECT_ROWS, n_rows))]
+    n_rows = max(MIN_EFFECT_ROWS, MAX_EFFECT_CELLS // job.X.shape[1])
+    X = job.X.iloc[:: -(-len(job.X) // min(MAX_EFFECT_ROWS, n_rows))]
     everything = model.predict_proba(X)
     alone = {}
     for effect in effects:
-        divergence = rel_entr(effect.probabilities, np.maximum(nothing, LEAST_WITHOUT)).sum(axis=1)
+        divergence = rel_entr(
+            effect.probabilities, np.maximum(nothing, MIN_PROBABILITY_WITHOUT)
+        ).sum(axis=1)
         observed = float(job.X[effect.name].notna().mean())
         alone[effect.name] = max(float(effect.weights @ divergence) * observed, 0.0)
     leading = sorted(alone, key=lambda name: -alone[name])
@@ -106,11 +108,11 @@ def contributions(
     for rank, name in enumerate(leading):
         there = X[name].notna().to_numpy()
         beside = 0.0
-        if there.any() and rank < MOST_LEFT_OUT:
+        if there.any() and rank < MAX_LEFT_OUT:
             hidden = np.zeros((int(there.sum()), X.shape[1]), dtype=bool)
             hidden[:, list(X.columns).index(name)] = True
             without = _predicted(model, X[there], hidden, with_pattern=True)
-            without = np.maximum(without, LEAST_WITHOUT)
+            without = np.maximum(without, MIN_PROBABILITY_WITHOUT)
             beside = max(float(rel_entr(everything[there], without).sum() / len(X)), 0.0)
         found.append(Contribution(name, alone[name], beside))
     return sorted(found, key=lambda move: -move.most)
@@ -153,7 +155,7 @@ def _grid(job: Job, name: str) -> tuple[str, np.ndarray, Float[np.ndarray, " poi
     """Grid of values of a column, and the share of the observed cells nearest to each value."""
     cells = job.X[name].dropna()
     if job.kinds[name].has_levels:
-        counts = cells.value_counts(normalize=True)[:MOST_EFFECT_LEVELS]
+        counts = cells.value_counts(normalize=True)[:MAX_EFFECT_LEVELS]
         shares = counts.to_numpy(dtype=float)
         return name, counts.index.to_numpy(dtype=object), shares / shares.sum()
     values = cells.to_numpy(dtype=float)
@@ -218,7 +220,7 @@ def show(
     rows = effects.contributions[:BARS]
     most = max((row.most for row in rows), default=0.0) or 1.0
     first = ", ".join(f"{o.name} {number(o.alone)} and {number(o.beside)}" for o in rows[:5])
-    shown = drawn[:MOST_LINES] if event is None else [event.column]
+    shown = drawn[:MAX_LINES] if event is None else [event.column]
     lines = {classes[c]: f"line c{c % 8}" for c in shown}
     return {
         "contributions": bars(

@@ -142,7 +142,7 @@ def _curves(judged: Costs, styles: Sequence[str]) -> Markup:
 
 # Targets and costs that are refused before anything is fitted.
 
-MOST_TARGET_CLASSES: Final = 50
+MAX_TARGET_CLASSES: Final = 50
 
 
 def problems_of_target(target: str, focus: Focus = ANYTHING) -> Judge:
@@ -163,7 +163,7 @@ def _of_classes(y: pd.Series, target: str) -> Iterator[str]:
     elif len(counts) == 1:
         only = next(iter(counts))
         yield f"Target {target!r} has one class, {str(only)!r}: a classifier needs at least two."
-    elif len(counts) > max(2, min(MOST_TARGET_CLASSES, counts.total() / 2)):
+    elif len(counts) > max(2, min(MAX_TARGET_CLASSES, counts.total() / 2)):
         yield (
             f"Target {target!r} has {len(counts)} different values in {counts.total()} labelled "
             "rows: a classifier needs few classes with many rows; is it a number to predict?"

@@ -19,7 +19,7 @@ from sklearn.base import clone
 import bayesrbf
 from bayesrbf.app.check import OPEN_WIDTH
 from bayesrbf.app.report.density import JudgedTable, odd_cell
-from bayesrbf.app.report.drawing import MOST_POINTS, WIDE_BOX, WIDE_WIDTH, legend
+from bayesrbf.app.report.drawing import MAX_POINTS, WIDE_BOX, WIDE_WIDTH, legend
 from bayesrbf.app.report.families import FAMILIES, Drawn
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
@@ -41,11 +41,11 @@ THRESHOLD = 0.9
 """A row counts as unsure where its most probable class has less than this probability."""
 WORTH = 0.05
 """Share of the entropy that a measurement must remove to be suggested."""
-LEAST_DOUBT = 1e-15
+MIN_DISTANCE_TO_CERTAINTY = 1e-15
 """Entropy of a row that shares of doubt are taken of, in nats."""
 LACK_OF_DATA = 0.5
 """Share of epistemic entropy from which more labelled rows are suggested: most of the doubt."""
-MOST_NOVEL: Final = 10
+MAX_NOVEL: Final = 10
 LISTED_NOVELTY: Final = 0.98
 """Novelty from which a row is listed."""
 SURELY_NARROW: Final = 2.0
@@ -149,7 +149,10 @@ def compute(
             uncertainty[name].to_numpy()[:, event.column]
             for name in (names.PROBABILITY, "lower", "upper")
         )
-        order = np.abs(logit(np.clip(p, LEAST_DOUBT, 1 - LEAST_DOUBT)) - logit(event.threshold))
+        order = np.abs(
+            logit(np.clip(p, MIN_DISTANCE_TO_CERTAINTY, 1 - MIN_DISTANCE_TO_CERTAINTY))
+            - logit(event.threshold)
+        )
         undecided = int(((lower < event.threshold) & (event.threshold < upper)).sum())
         undecided = None if np.isnan(lower).all() else undecided
     # Rows that are settled are no doubt; some of them show how far they are from it.
@@ -189,7 +192,9 @@ def _unsure(
     has_density = FAMILIES[job.family].has_components
     nearest = _nearest(job.X.iloc[worst], model) if has_density else [""] * len(worst)
     # Shares of the model's own doubt: the draws have another, of which a gain is no part.
-    model_entropy = np.maximum(entropy(model.predict_proba(job.X.iloc[worst])), LEAST_DOUBT)
+    model_entropy = np.maximum(
+        entropy(model.predict_proba(job.X.iloc[worst])), MIN_DISTANCE_TO_CERTAINTY
+    )
     worth = None
     if has_density or FAMILIES[job.family].pools:
         worth = model.acquire_cells(job.X.iloc[worst])["gain"].to_pandas() / model_entropy[:, None]
@@ -202,7 +207,7 @@ def _unsure(
             best = event.column
             decided = best if p[best] >= event.threshold else 1 - best
         lower, upper = float(of_row["lower"][best]), float(of_row["upper"][best])
-        total = max(float(of_row["total_entropy"]), LEAST_DOUBT)
+        total = max(float(of_row["total_entropy"]), MIN_DISTANCE_TO_CERTAINTY)
         epistemic = float(of_row["epistemic_entropy"])
         label = job.y.iloc[row]
         result.append(
@@ -303,7 +308,7 @@ def novel_rows(job: Job, judged: JudgedTable) -> tuple[NovelRow, ...]:
     Of each, its least probable cell is hidden and the row judged anew.
     """
     log_tail = judged.cells["log_tail"].to_numpy()
-    order = np.lexsort((np.nansum(log_tail, axis=1), -judged.novelty))[:MOST_NOVEL]
+    order = np.lexsort((np.nansum(log_tail, axis=1), -judged.novelty))[:MAX_NOVEL]
     rows = order[judged.novelty[order] >= LISTED_NOVELTY]
     rows = rows[~np.isnan(log_tail[rows]).all(axis=1)]
     if not rows.size:
@@ -433,7 +438,7 @@ def _doubt(doubt: Doubt) -> Markup:
         (0.0, max(float(epistemic.max(initial=0)), 0.005) * 1.08),
         WIDE_BOX,
     )
-    rows = np.unique(np.linspace(0, len(outcome) - 1, MOST_POINTS).astype(int))
+    rows = np.unique(np.linspace(0, len(outcome) - 1, MAX_POINTS).astype(int))
     rows = rows[np.argsort(-outcome[rows], kind="stable")]
     rows = np.concatenate([rows[outcome[rows] != 0], rows[outcome[rows] == 0]])
     dots = [

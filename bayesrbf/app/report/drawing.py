@@ -25,7 +25,7 @@ WIDE_WIDTH: Final = 640.0
 BOX: Final = (50.0, 12.0, NARROW, 232.0)
 """Plotting area of a picture that stands beside others."""
 WIDE_BOX: Final = (64.0, 12.0, WIDE_WIDTH - 12, 252.0)
-MOST_POINTS = 3000
+MAX_POINTS = 3000
 """Points drawn in a scatter plot; of more, a regular subset."""
 
 

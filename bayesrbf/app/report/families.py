@@ -464,11 +464,11 @@ def _of_event(comparison: Comparison) -> list[list[str]]:
 SWEEPS: Final[dict[str, Any]] = {"tune": 400, "thin": 1}
 AFFORDABLE: Final = 2_000_000
 """Multiply-adds of a sweep up to which all sweeps of four chains take about a minute."""
-MOST_CURVED: Final = 2_000
+MAX_CURVED: Final = 2_000
 """Coordinates up to which the second derivatives of a network take at most some minutes."""
 BYTES: Final = 20_000_000
 """Most bytes of the draws of a model; fewer draws are kept where they take more."""
-FEWEST_DRAWS: Final = 50  # Per chain, however large they are.
+MIN_DRAWS: Final = 50  # Per chain, however large they are.
 
 METHOD_NAMES: Final = {
     "laplace": "Laplace's approximation, a Gaussian at the mode",
@@ -537,7 +537,7 @@ def _draws_kept(usual: int, size: int) -> int:
     >>> _draws_kept(1000, 30), _draws_kept(1000, 3774)
     (1000, 165)
     """
-    return min(usual, max(FEWEST_DRAWS, BYTES // (4 * 8 * size)))
+    return min(usual, max(MIN_DRAWS, BYTES // (4 * 8 * size)))
 
 
 def choose_method(job: Job, model: Any) -> tuple[str, str]:
@@ -564,7 +564,7 @@ def choose_method(job: Job, model: Any) -> tuple[str, str]:
 def _too_many(model: Any, method: str) -> str:
     """Why second derivatives would take many minutes; empty where they do not."""
     size = model.model_.log_posterior(model.rows_).dimension
-    if size <= MOST_CURVED:
+    if size <= MAX_CURVED:
         return ""
     return (
         f"because the curvature in {plural(size, 'coordinate')} would take many minutes; "

@@ -23,7 +23,7 @@ from bayesrbf.mixture.cells import JudgedCells, cell_law, leave_one_cell_out
 from bayesrbf.table.encode import encode
 from bayesrbf.table.order import standardisation
 
-MOST_FILLED_ROWS = 2_000
+MAX_FILLED_ROWS = 2_000
 NOMINAL = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
 COMPLETED_TABLES = 100
 """Completed tables behind the intervals of missing cells."""
@@ -131,7 +131,7 @@ def compute(job: Job, judged: JudgedTable, cells: HeldOutCells | None) -> Imputa
     missing = (job.X.isna() & job.X.notna().any()).to_numpy()  # an empty column stays empty
     holes = np.flatnonzero(missing.any(1))
     if holes.size:
-        holes = holes[np.unique(np.linspace(0, len(holes) - 1, MOST_FILLED_ROWS).astype(int))]
+        holes = holes[np.unique(np.linspace(0, len(holes) - 1, MAX_FILLED_ROWS).astype(int))]
     drawn = _Completed(holes, judged, job) if holes.size or cells is None else None
     if cells is None:
         assert drawn is not None

@@ -24,7 +24,7 @@ from bayesrbf.app.words import percent
 
 MODEL, FREQUENCIES = "this model", "class frequencies"
 
-MOST_CLASSES = 12
+MAX_CLASSES = 12
 """Classes with pictures of their own: the most frequent."""
 
 
@@ -65,7 +65,7 @@ class Judgement:
         """Positions of the other classes, the most frequent first, as many as have pictures."""
         rows = list(self.class_counts.items())
         validated = [c for c, (name, _) in enumerate(rows) if name not in self.unvalidated]
-        return sorted(validated, key=lambda c: -rows[c][1])[:MOST_CLASSES]
+        return sorted(validated, key=lambda c: -rows[c][1])[:MAX_CLASSES]
 
     @property
     def sections(self) -> tuple[Section, ...]:

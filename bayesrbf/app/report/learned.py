@@ -12,7 +12,7 @@ from jaxtyping import Float
 from markupsafe import Markup
 
 from bayesrbf import MixtureDensity
-from bayesrbf.app.report.column_effects import MOST_LINES, ColumnEffects
+from bayesrbf.app.report.column_effects import MAX_LINES, ColumnEffects
 from bayesrbf.app.report.drawing import NAMED, SMALL_WIDTH, WIDE_WIDTH, bars, legend, level_names
 from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.job import Job
@@ -75,9 +75,9 @@ class Learned:
 
 BINS: Final = 30
 CURVE_POINTS: Final = 121
-MOST_VALUES: Final = 30
+MAX_VALUES: Final = 30
 """Different cells up to which a column is drawn value by value, without curves."""
-FEWEST_FOR_CURVE: Final = 20
+MIN_FOR_CURVE: Final = 20
 """Cells beside atoms from which a class has a curve."""
 DRAWN_QUANTILES: Final = (0.005, 0.995)
 """Quantiles of the labelled cells between which a column is drawn."""
@@ -120,7 +120,7 @@ def _edges(cells: Float[np.ndarray, " cell"]) -> tuple[Float[np.ndarray, " edge"
     if cells.size == 0:
         return np.array([0.0, 1.0]), True
     values = np.unique(cells)
-    few = values.size <= MOST_VALUES
+    few = values.size <= MAX_VALUES
     low, high = values[[0, -1]] if few else np.quantile(cells, DRAWN_QUANTILES)
     if values.size == 1:
         return np.array([low - 0.5, low + 0.5]), True
@@ -136,7 +136,7 @@ def _class_cells(
     cells: Float[np.ndarray, " cell"], edges: Float[np.ndarray, " edge"], few: bool, seed: int
 ) -> ClassCells:
     """Histogram of the cells of a class; from enough cells on, point masses and a density."""
-    if few or np.unique(cells).size <= 1 or cells.size < FEWEST_FOR_CURVE:
+    if few or np.unique(cells).size <= 1 or cells.size < MIN_FOR_CURVE:
         return ClassCells(cells.size, _bars(cells, cells.size, edges))
     density = MixtureDensity(
         "cv", column_maps="power", atoms="auto", n_init=1, random_state=seed
@@ -145,7 +145,7 @@ def _class_cells(
     free = cells[~np.isin(cells, list(atoms))]
     bars = _bars(free, cells.size, edges)
     at, mass = np.array([*atoms]), np.array([*atoms.values()])
-    if free.size < FEWEST_FOR_CURVE:
+    if free.size < MIN_FOR_CURVE:
         return ClassCells(cells.size, bars, at, mass)
     grid = np.linspace(edges[0], edges[-1], CURVE_POINTS)
     # An atom has a probability where other cells have a density: the curve passes beside it.
@@ -163,7 +163,7 @@ def _bars(
 
 BY_CLASS, MEANS = 6, 12
 """Columns that are shown: class by class, and with the means of components."""
-MOST_BARS = 15
+MAX_BARS = 15
 LITTLE_RELEVANCE = 0.1
 """Relevance below which a column hardly counts."""
 
@@ -328,8 +328,8 @@ def say(learned: Learned) -> dict[str, str]:
 
 def show(learned: Learned, classes: Sequence[str], drawn: list[int]) -> dict[str, Any]:
     """Weights of members, likeness of rows, and columns in the classes at some positions."""
-    shown = sorted(drawn) or list(range(len(classes)))[:MOST_LINES]
-    rows = learned.relevances[:MOST_BARS]
+    shown = sorted(drawn) or list(range(len(classes)))[:MAX_LINES]
+    rows = learned.relevances[:MAX_BARS]
     first = ", ".join(f"{name} {number(value)}" for name, value in rows[:5])
     marks = {
         f"posterior mean and {percent(0.9)} interval": "dot c0",

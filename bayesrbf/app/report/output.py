@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bayesrbf.app.report.held_out import HeldOutRows
 
 
-LEAST_DRAWS: Final = 10
+MIN_DRAWS: Final = 10
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """First characters that make a spreadsheet evaluate a cell."""
@@ -191,26 +191,26 @@ def _with_nan(record: dict[str, Any]) -> dict[str, Any]:
     return {name: float("nan") if value is None else value for name, value in record.items()}
 
 
-MOST_DRAW_BYTES: Final = 20_000_000
+MAX_DRAW_BYTES: Final = 20_000_000
 """Most bytes of the draws on disk; of more, every k-th draw is written."""
 
 
 def draws_content(tree: xr.DataTree, whole: bool = False) -> tuple[memoryview, str]:
-    """The draws as a file of at most ``MOST_DRAW_BYTES``, unless whole, and a note on thinning.
+    """The draws as a file of at most ``MAX_DRAW_BYTES``, unless whole, and a note on thinning.
 
     Fewer than ten draws of a chain are no draws: a file of them may be larger.
     """
     content = to_netcdf(tree)
     every = 1
     draws = int(tree[names.POSTERIOR].sizes.get("draw", 1))
-    while not whole and len(content) > MOST_DRAW_BYTES and draws // every >= 2 * LEAST_DRAWS:
-        every = min(draws // LEAST_DRAWS, every * -(-len(content) // MOST_DRAW_BYTES))
+    while not whole and len(content) > MAX_DRAW_BYTES and draws // every >= 2 * MIN_DRAWS:
+        every = min(draws // MIN_DRAWS, every * -(-len(content) // MAX_DRAW_BYTES))
         content = to_netcdf(tree.isel(draw=slice(None, None, every), missing_dims="ignore"))
     if every == 1:
         return content, ""
     return content, (
         f"{POSTERIOR} has 1 in {every} of the {draws} draws of a chain, so that it is not above "
-        f"{MOST_DRAW_BYTES // 1_000_000} MB; the model has them all, and --draws {draws} writes "
+        f"{MAX_DRAW_BYTES // 1_000_000} MB; the model has them all, and --draws {draws} writes "
         "them."
     )
 

@@ -24,7 +24,7 @@ from bayesrbf.app.words import clipped, count, listing, number, percent, plural,
 
 UNVALIDATED: Final = 2
 """Rows of a class up to which nothing that is said of it can be validated."""
-MOST_CURVES: Final = 6
+MAX_CURVES: Final = 6
 """Classes whose decision curves are drawn: the most frequent."""
 FOUND: Final = ("sensitivity", "PPV")
 """Decisions that are told of every one of more than two classes."""
@@ -90,7 +90,7 @@ class Judged:
         frequent = sorted(self.classes, key=lambda of_class: -of_class[1].events)
         if self.event is not None:
             return frequent
-        return [of_class for of_class in frequent if of_class[1].events > UNVALIDATED][:MOST_CURVES]
+        return [of_class for of_class in frequent if of_class[1].events > UNVALIDATED][:MAX_CURVES]
 
 
 def unvalidated(counts: Mapping[str, int]) -> dict[str, int]:
@@ -188,14 +188,14 @@ def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None
     )
 
 
-LEAST_LEAD: Final = 0.05
+MIN_LEAD: Final = 0.05
 """Share of the log loss of the class frequencies, or of the cost of the answer that is the same for
 all rows: a lead over them that may be 0 and may be so large is not known."""
 
 
 def is_open(lead: Interval, base: float) -> bool:
     """Whether the interval of a lead holds both 0 and a worthwhile share of the loss ``base``."""
-    return lead.lower <= 0 and lead.upper >= LEAST_LEAD * base
+    return lead.lower <= 0 and lead.upper >= MIN_LEAD * base
 
 
 SEPARATED: Final = 0.99
@@ -226,8 +226,8 @@ def few_for_calibration(counts: Sequence[int]) -> str:
     smallest = sorted(counts)[-2]
     which = "rarer" if len(counts) == 2 else "second most frequent"
     few = f"{plural(smallest, 'row')} of the {which} class"
-    needed = f"cannot be judged with {few} (about {Parts.ENOUGH} are needed)"
-    return needed if smallest < Parts.ENOUGH else ""
+    needed = f"cannot be judged with {few} (about {Parts.MIN_EVENTS_FOR_CALIBRATION} are needed)"
+    return needed if smallest < Parts.MIN_EVENTS_FOR_CALIBRATION else ""
 
 
 def say(

@@ -20,12 +20,12 @@ from bayesrbf.table.encode import encode_labels
 BANDS = 40
 """Most bands of rows in the picture of missing cells."""
 BARS = 20
-MOST_LEVEL_BARS = 12
+MAX_LEVEL_BARS = 12
 MISSING_BY_CHANCE = 0.05
 """Probability that any class is said to lack cells of a column though chance explains it."""
 NEAR = 0.999
 """Correlation above which two columns are reported as the same."""
-MOST_COLUMNS = 60
+MAX_COLUMNS = 60
 """Columns in the picture of missing cells: those with most of them."""
 
 
@@ -120,7 +120,7 @@ def _column(job: Job, name: str) -> Column:
         return Column(name, job.kinds[name].word, share, content, bars)
     levels = values.dropna().astype(str).value_counts()
     content = f"{plural(len(levels), 'level')}: {listing([clipped(v, 24) for v in levels.index])}"
-    bars = levels.to_numpy(dtype=float)[:MOST_LEVEL_BARS]
+    bars = levels.to_numpy(dtype=float)[:MAX_LEVEL_BARS]
     return Column(name, job.kinds[name].word, share, content, bars)
 
 
@@ -187,7 +187,7 @@ def missingness(reading: Reading) -> Markup | None:
     if reading.missing == 0:
         return None
     worst = sorted(range(len(reading.columns)), key=lambda j: -reading.columns[j].missing)
-    shown = sorted(worst[:MOST_COLUMNS])
+    shown = sorted(worst[:MAX_COLUMNS])
     names, holes = [reading.columns[j].name for j in shown], reading.holes[:, shown]
     n_bands, n_columns = holes.shape
     cell, high, left = 18.0, max(4.0, min(14.0, 220 / n_bands)), 74.0

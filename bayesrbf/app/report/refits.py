@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import bayesrbf
 from bayesrbf import Stability
-from bayesrbf.app.report.drawing import BOX, MOST_POINTS, WIDE_BOX, WIDE_WIDTH, curve, upright
+from bayesrbf.app.report.drawing import BOX, MAX_POINTS, WIDE_BOX, WIDE_WIDTH, curve, upright
 from bayesrbf.app.report.families import FAMILIES, QUICK_FOLDS, Recipe, refitted_as
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
@@ -121,7 +121,7 @@ def show(refits: Refits) -> dict[str, Any]:
 def _stability(found: Stability) -> list[Markup]:
     """Instability interval of every row, and the share of the refits that decide it otherwise."""
     event = found.largest
-    rows = slice(None, None, -(-event.probability.size // MOST_POINTS))
+    rows = slice(None, None, -(-event.probability.size // MAX_POINTS))
     unit = np.array([0.0, 1.0])
     axes = PlotArea((0.0, 1.0), (0.0, 1.0), BOX)
     x = list(map(axes.at_x, event.probability[rows].tolist()))

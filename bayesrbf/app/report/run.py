@@ -255,8 +255,8 @@ def _line(seconds: float) -> str:
 
 FOLDS, FEWER = 5, 3
 """Folds of the validation, at most, of tables and of large ones."""
-MOST_CENTRES: Final = 50
-MOST_IN_FIVE = 2_000
+MAX_CENTRES: Final = 50
+MAX_IN_FIVE = 2_000
 """Rows up to which there are five: two thirds of more teach nearly as much as four fifths, and
 every fold of another family than the stack costs a fit."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pymc", "arviz")
@@ -339,10 +339,10 @@ def prepare(
             )
     if job.centres is not None and job.times is not None:
         raise TableError("--time and --centre each say which rows are held out; choose one.")
-    if len(job.splits.centres) > MOST_CENTRES:
+    if len(job.splits.centres) > MAX_CENTRES:
         raise TableError(
             f"--centre names {len(job.splits.centres)} centres, each of which takes a fit; at most "
-            f"{MOST_CENTRES} can be held out in turn. If rows of one belong together, say --group."
+            f"{MAX_CENTRES} can be held out in turn. If rows of one belong together, say --group."
         )
     _check_splits(job)
     sentences = [
@@ -377,7 +377,7 @@ def _folds(table: ReadTable, family: FamilyName) -> int:
     """Maximum number of folds. A stack uses the folds of its pool, which need no more fits."""
     if FAMILIES[family].pools:
         return usual_folds(0.0 if table.target is None else float(table.target.notna().sum()))
-    return FOLDS if len(table.frame) <= MOST_IN_FIVE else FEWER
+    return FOLDS if len(table.frame) <= MAX_IN_FIVE else FEWER
 
 
 def _unjudged(table: ReadTable) -> str:

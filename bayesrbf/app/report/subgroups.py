@@ -20,11 +20,11 @@ from bayesrbf.app.words import between, cell, clipped, decimals_of, ends, percen
 from bayesrbf.table.kinds import Kind
 
 QUARTERS: Final = (0.25, 0.5, 0.75)
-MOST_PARTS: Final = 50
+MAX_PARTS: Final = 50
 """Levels of a column that was asked for that are told apart."""
-MOST_LEVEL_GROUPS: Final = 12
+MAX_LEVEL_GROUPS: Final = 12
 """Levels of a column that are groups; all others are one together."""
-FEWEST_IN_GROUP: Final = 5
+MIN_IN_GROUP: Final = 5
 """Rows of a group below which it is not looked at."""
 WRONGLY: Final = 0.05
 """Probability with which any group is told as off although the model is calibrated."""
@@ -59,13 +59,13 @@ def compute(job: Job, held_out: HeldOutRows, model: str) -> Subgroups:
     """
     rows = held_out.scored
     p, labels = held_out.probabilities[model][rows], held_out.labels[rows]
-    frequent = np.bincount(labels, minlength=len(held_out.classes)) >= FEWEST_IN_GROUP
+    frequent = np.bincount(labels, minlength=len(held_out.classes)) >= MIN_IN_GROUP
     binary = len(held_out.classes) == 2
     classes = [event_among(held_out, job.focus).column] if binary else np.flatnonzero(frequent)
     groups = []
     for name, inside in groups_of(job, rows):
         size = int(inside.sum())
-        for c in classes if FEWEST_IN_GROUP <= size < len(rows) else ():
+        for c in classes if MIN_IN_GROUP <= size < len(rows) else ():
             came = int((labels[inside] == c).sum())
             probabilities = p[inside, c]
             groups.append(
@@ -100,7 +100,7 @@ def groups_of(job: Job, rows: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
 
 def _levels(column: pd.Series, shown: str) -> Iterator[tuple[str, np.ndarray]]:
     """The most frequent levels, and all others together."""
-    frequent = column.dropna().value_counts().index[:MOST_LEVEL_GROUPS]
+    frequent = column.dropna().value_counts().index[:MAX_LEVEL_GROUPS]
     for level in frequent:
         inside = column.eq(level).to_numpy(dtype=bool, na_value=False)
         yield f"{shown} = {clipped(level, 24)}", inside
@@ -162,7 +162,7 @@ def parts_by(column: pd.Series, kind: Kind | None = None) -> Iterator[RowsOf]:
             yield RowsOf(name, inside, exchangeable=False)
     else:
         texts = column.astype(object).where(column.notna(), None)
-        frequent = texts.dropna().astype(str).value_counts().index[:MOST_PARTS]
+        frequent = texts.dropna().astype(str).value_counts().index[:MAX_PARTS]
         cells = np.array(["" if text is None else str(text) for text in texts], dtype=object)
         for level in frequent:
             yield RowsOf(str(level), cells == level)

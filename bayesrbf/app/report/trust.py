@@ -21,8 +21,8 @@ from bayesrbf.base.arrays import correct, log_loss, mean_over_folds
 from bayesrbf.fit.decisions import mistakes, paid
 
 SO_FAR_AS_SEEN: Final = "so far as these rows tell"
-FEWEST_JUDGED_ROWS: Final = 20
-FEWEST_OF_CLASS: Final = 5
+MIN_JUDGED_ROWS: Final = 20
+MIN_PER_CLASS: Final = 5
 """Held-out rows, and those of the second most frequent class, below which nothing is judged."""
 
 
@@ -80,7 +80,7 @@ class JudgedByRivals:
     def enough(self) -> bool:
         """Whether there are enough rows to judge."""
         units = self.rows if self.groups is None else self.groups
-        return units >= FEWEST_JUDGED_ROWS and self.smallest >= FEWEST_OF_CLASS
+        return units >= MIN_JUDGED_ROWS and self.smallest >= MIN_PER_CLASS
 
     @property
     def helps(self) -> bool:

@@ -32,7 +32,7 @@ from bayesrbf.fit.asking import MIN_ROWS
 
 WARNINGS: Final = "Bayesrbf-Warnings"
 """Header of the warnings of an answer."""
-MOST_WARNINGS, MOST_LETTERS = 5, 300
+MAX_WARNINGS, MAX_LETTERS = 5, 300
 """Warnings in the header of a reply that is a table, and letters of each."""
 
 
@@ -60,7 +60,7 @@ def reply_to(served: ServedModel, request: ModelRequest, limits: Limits) -> Repl
     messages = [*dict.fromkeys(messages)]
     headers = {}
     if messages:  # for tables, which have no place for them: plain letters
-        shortened = [message[:MOST_LETTERS] for message in messages[:MOST_WARNINGS]]
+        shortened = [message[:MAX_LETTERS] for message in messages[:MAX_WARNINGS]]
         headers = {WARNINGS: json.dumps(shortened)}
     return Reply(_content(served, frame, messages, media_type), media_type, 200, headers, tally)
 

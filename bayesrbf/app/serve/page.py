@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 NO_PANELS: Final[Mapping[str, Any]] = MappingProxyType({})
 AS_FILE: Final = {"Content-Disposition": 'attachment; filename="case.json"'}
-MOST_FORM_BYTES: Final = 1_000_000
+MAX_FORM_BYTES: Final = 1_000_000
 
 
 @cache
@@ -185,8 +185,8 @@ def _tally(answer: case.CaseAnswer) -> Tally:
 
 def _form(request: ModelRequest) -> dict[str, str]:
     """The fields of a form."""
-    if len(request.body) > MOST_FORM_BYTES:
-        raise RequestError(413, f"A form may have at most {MOST_FORM_BYTES} bytes.")
+    if len(request.body) > MAX_FORM_BYTES:
+        raise RequestError(413, f"A form may have at most {MAX_FORM_BYTES} bytes.")
     try:
         text = request.body.decode()
         return dict(parse_qsl(text, max_num_fields=20_000, errors="strict"))

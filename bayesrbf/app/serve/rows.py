@@ -20,16 +20,16 @@ from bayesrbf.base.artefact import strict_json
 from bayesrbf.reading.formats import CONTROL, RawColumn, RawTable, opened_parquet, raw_content
 from bayesrbf.reading.noticing import KnownLevels
 
-MOST_DEPTH: Final = 4
+MAX_DEPTH: Final = 4
 """Levels of nesting in the JSON of rows: an object, its rows, a row."""
-MOST_PROBLEMS: Final = 100
+MAX_PROBLEMS: Final = 100
 """Problems of a request that are told."""
 LONGEST_NAME: Final = 100
 """Letters of a name that are compared with the columns."""
 _HALVES: Final = re.compile("[\ud800-\udfff]")
 """Halves of a pair of code units, which JSON can write and no text has."""
 _NUMBERS: Final = (int, float)
-MOST_NUMBER: Final = 10**300  # A float ends near 1.8e308.
+MAX_NUMBER: Final = 10**300  # A float ends near 1.8e308.
 GZIP: Final = b"\x1f\x8b"
 """First bytes of compressed bodies: unpacked they may be a thousand times as long."""
 TABLE: Final = "the table"
@@ -41,14 +41,14 @@ def rows_of(served: ServedModel, body: bytes, media_type: str, most_rows: int) -
     if media_type == JSON:
         records, beside = records_in(body)
         check_number(len(records), most_rows)
-        problems = list(islice(chain(beside, _problems(served, records)), MOST_PROBLEMS + 1))
+        problems = list(islice(chain(beside, _problems(served, records)), MAX_PROBLEMS + 1))
         try:
             rows = completed(served, raw_records(served, records), "the request")
         except RequestError as error:
             problems += error.problems
         if problems:
-            more = ["There are more problems."] * (len(problems) > MOST_PROBLEMS)
-            raise RequestError(422, *problems[:MOST_PROBLEMS], *more)
+            more = ["There are more problems."] * (len(problems) > MAX_PROBLEMS)
+            raise RequestError(422, *problems[:MAX_PROBLEMS], *more)
         return with_numbers(served, rows, records)
     if media_type not in (CSV, PARQUET):
         raise RequestError(
@@ -97,7 +97,7 @@ def _read[T](read: Callable[[], T]) -> T:
     try:
         return read()
     except TableError as error:
-        raise RequestError(422, *(error.problems or (str(error),))[:MOST_PROBLEMS]) from None
+        raise RequestError(422, *(error.problems or (str(error),))[:MAX_PROBLEMS]) from None
 
 
 def check_number(rows: int, most: int) -> None:
@@ -112,7 +112,7 @@ def records_in(body: bytes) -> tuple[list[Mapping[str, Any]], list[str]]:
     It is one object, a list of them, or an object with a list as ``rows``.
     """
     try:
-        content = strict_json(body.decode(), MOST_DEPTH)
+        content = strict_json(body.decode(), MAX_DEPTH)
     except ValueError as error:  # also of a text that is no UTF-8
         raise RequestError(422, f"The body cannot be read: {clipped(error, 200)}.") from None
     beside: list[str] = []
@@ -186,7 +186,7 @@ def _problem(cell: Any, levels: KnownLevels | None) -> str:
     is_level = type(cell) is bool and levels is not None and levels.position(cell) is not None
     if type(cell) in _NO_CELLS and not is_level:
         return f"a cell must be a number, text or null; received {_NO_CELLS[type(cell)]}."
-    if type(cell) is int and abs(cell) > MOST_NUMBER:
+    if type(cell) is int and abs(cell) > MAX_NUMBER:
         return "the number is too large."
     if isinstance(cell, str) and (CONTROL.search(cell) or _HALVES.search(cell)):
         return "the text has characters that are no text."

@@ -76,7 +76,7 @@ HEADERS: Final = {
 }
 OPEN: Final = "/healthz"
 """The address that needs no token: it says only that the server is there."""
-MOST_QUERY: Final = 10_000
+MAX_QUERY: Final = 10_000
 """Bytes of a query."""
 
 
@@ -130,8 +130,8 @@ def _refused(
             "The Host of the request is no address of this server; who runs it can allow the name: "
             "bayesrbf serve --allow-host NAME."
         )
-    if len(scope["query_string"]) > MOST_QUERY:
-        return 414, f"A query may have at most {MOST_QUERY} bytes."
+    if len(scope["query_string"]) > MAX_QUERY:
+        return 414, f"A query may have at most {MAX_QUERY} bytes."
     authorization = headers.get(b"authorization", b"").decode("latin-1")
     if access.token and scope["path"] != OPEN and not is_token(authorization, access.token):
         return 401, "Authorization: Bearer and the token of the server is required."

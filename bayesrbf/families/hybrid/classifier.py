@@ -18,7 +18,7 @@ from bayesrbf.families.estimator import fitting
 from bayesrbf.families.hybrid.density import MixtureMethods
 from bayesrbf.families.hybrid.objectives import Likelihood, MixtureObjective, objective_of
 from bayesrbf.families.hybrid.selection import (
-    MOST_COMPONENTS,
+    MAX_COMPONENTS,
     OPEN,
     Choice,
     MixtureCandidate,
@@ -351,7 +351,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         weight = 1 / n_columns if self.unlabelled_weight is None else 1.0
         many = None
         if self.n_components == OPEN:
-            many = tuple(np.repeat(specification.component_class, MOST_COMPONENTS).tolist())
+            many = tuple(np.repeat(specification.component_class, MAX_COMPONENTS).tolist())
         shapes = open_shapes(
             specification,
             open_type=self.covariance_type == OPEN,

@@ -145,7 +145,7 @@ STRENGTHS: Final = (1.0, 0.3, 0.1, 0.02)
 columns are nearly functions of each other."""
 FIRST: Final = 3
 """Components with which shapes and strengths are compared first."""
-MOST_SELECTION_ROWS: Final = 2000
+MAX_SELECTION_ROWS: Final = 2000
 """Rows that the choice looks at; it costs some forty fits to them."""
 TOLERANCE, ITERATIONS, STARTS = 1e-4, 100, 2
 """Settings of EM for the compared candidates; the chosen one has the user's."""
@@ -293,8 +293,8 @@ def choose_density(
     folds: list[Fold] = []
     if not options.are_one:
         subsample = distinct_rows(rows)
-        if subsample.n_obs > MOST_SELECTION_ROWS:
-            chosen = np.random.default_rng(seed).permutation(subsample.n_obs)[:MOST_SELECTION_ROWS]
+        if subsample.n_obs > MAX_SELECTION_ROWS:
+            chosen = np.random.default_rng(seed).permutation(subsample.n_obs)[:MAX_SELECTION_ROWS]
             subsample = subsample.take(np.sort(chosen))
         options = options.for_rows(subsample)
         folds = list(split_rows(N_FOLDS, subsample, np.arange(subsample.n_obs), seed))
@@ -353,7 +353,7 @@ def ascend(
     return Selection(tuple(judged), np.array([*judged.values()]), first_scores.weights)
 
 
-LEAST_SHARE: Final = 0.03
+MIN_SHARE: Final = 0.03
 """Densities with less of a pool of densities are left out of it."""
 DENSITY_STEPS: Final = 200
 """Iterations of EM for the shares of densities."""
@@ -379,7 +379,7 @@ def stacking_shares(
             responsibilities = softmax(np.log(shares)[:, None] + log_density, axis=0)
         shares = responsibilities @ weights / weights.sum()
     # The largest stays, even where all are small.
-    shares = np.where(shares < min(LEAST_SHARE, shares.max()), 0.0, shares)
+    shares = np.where(shares < min(MIN_SHARE, shares.max()), 0.0, shares)
     return shares / shares.sum()
 
 

@@ -45,7 +45,7 @@ def compared_types(n_features: int) -> tuple[CovarianceType, ...]:
 
 OPEN: Final = "cv"
 """The word that leaves an argument to the rows held out."""
-MOST_COMPONENTS: Final = 3
+MAX_COMPONENTS: Final = 3
 """Components per class, compared with a single one."""
 
 

@@ -15,7 +15,7 @@ from bayesrbf.base import names
 from bayesrbf.base.arrays import class_shares
 from bayesrbf.base.log_posterior import OneByOne, Predictor
 from bayesrbf.base.priors import ClassPrediction, MixturePrior
-from bayesrbf.base.records import MOST_LOG, Requirements, scales, simplex, stored, within
+from bayesrbf.base.records import MAX_LOG, Requirements, scales, simplex, stored, within
 from bayesrbf.base.rows import MixtureSpecification, Observations, default_shape
 from bayesrbf.families.kernel_network.kernels import (
     Basis,
@@ -65,13 +65,13 @@ if TYPE_CHECKING:
 # What the missing cells of a kernel may hold: companion mixtures whose answers are averaged.
 
 
-SHARED_STRENGTH, LEAST_STRENGTH = 0.3, 0.1
+SHARED_STRENGTH, MIN_STRENGTH = 0.3, 0.1
 """Rows of prior per real column behind a covariance that all classes share."""
 COMPANION_TOL, COMPANION_ITERATIONS = 1e-3, 100
 """When a companion's EM stops: it fills cells, and fills them no better for the last digits."""
-MOST_OF_A_CLASS: Final = 4
+MAX_PER_CLASS: Final = 4
 """Components that a class of the second companion has at most."""
-ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS = 25, 2, 24
+ROWS_OF_A_GROUP, MIN_GROUPS, MAX_GROUPS = 25, 2, 24
 """Rows per component of the third companion, and the bounds of their number."""
 
 
@@ -116,8 +116,8 @@ def fit_companions(
     first = fit_companion(rows, levels, tuple(range(n_classes)), prior, seed)
     if not (np.isnan(rows.real).any() or (rows.codes < 0).any()):
         return Companions((first,))
-    n_groups = np.clip(rows.weights.sum() // ROWS_OF_A_GROUP, FEWEST_GROUPS, MOST_GROUPS)
-    of_classes = component_class(rows, n_classes, MOST_OF_A_CLASS)
+    n_groups = np.clip(rows.weights.sum() // ROWS_OF_A_GROUP, MIN_GROUPS, MAX_GROUPS)
+    of_classes = component_class(rows, n_classes, MAX_PER_CLASS)
     unlabelled = table.distinct(replace(rows, labels=np.zeros_like(rows.labels)))[0]
     second = fit_companion(rows, levels, of_classes, prior, seed)
     third = fit_companion(unlabelled, levels, (0,) * int(n_groups), prior, seed)
@@ -148,7 +148,7 @@ def shared_prior(prior: MixturePrior, specification: MixtureSpecification) -> Mi
     d, n_means = specification.n_features, specification.n_components
     if prior.degrees_of_freedom is not None or d == 0 or not specification.tied:
         return prior
-    freedom = max(SHARED_STRENGTH * d - n_means, LEAST_STRENGTH * d)
+    freedom = max(SHARED_STRENGTH * d - n_means, MIN_STRENGTH * d)
     return replace(prior, degrees_of_freedom=freedom)
 
 
@@ -327,7 +327,7 @@ class FittedKernelNetwork(FittedModel):
         yield n > 0 and bool((self.class_frequencies > 0).all()), "positive shares of classes"
         outputs = 1 if n == 2 else n
         yield self.theta.size == outputs * (self.n_features + 1), "a weight of every feature"
-        yield within(abs(self.theta), 0, MOST_LOG), "output weights"
+        yield within(abs(self.theta), 0, MAX_LOG), "output weights"
         yield scales(self.l2), "a positive precision"
 
 

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from scipy.spatial.distance import cdist
 
 from bayesrbf.base.arrays import on_one_blas_thread, one_hot, single_digits, split_levels
-from bayesrbf.base.records import MOST_PARTS, TOLERANCE, Requirements, stored, within
+from bayesrbf.base.records import MAX_PARTS, TOLERANCE, Requirements, stored, within
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations, in_blocks
 from bayesrbf.families.kernel_network.compiled import add_laplace_holes
 from bayesrbf.mixture.missing import conditional_cells
@@ -224,7 +224,7 @@ class ProductKernel:
     def __laws__(self) -> Requirements:
         yield within(self.real_rates, 0, 1e12) and within(self.category_rates, 0, 1e12), "rates"
         yield len(self.levels) == self.category_rates.size, "levels for every categorical column"
-        yield within(self.levels, 1, MOST_PARTS), "levels in every categorical column"
+        yield within(self.levels, 1, MAX_PARTS), "levels in every categorical column"
 
 
 def _blocks(left: np.ndarray, right: np.ndarray) -> list[tuple[np.ndarray, np.ndarray | slice]]:
@@ -270,11 +270,11 @@ def _log_gaussian_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.
 # .. math:: I_j = \max\{0, \overline{\log p(x_j | y) - \log p(x_j)} - \mathrm{df}_j / n_j\}.
 
 
-LEAST_EIGENVALUE = 1e-6  # Eigenvalues below this fraction of the largest are left out.
+MIN_EIGENVALUE = 1e-6  # Eigenvalues below this fraction of the largest are left out.
 CATEGORY_STEP = 2.0
 """Rate b of a categorical column in the Laplace kernel; that of a real column is 1."""
-LEAST_RATE = 1e-9  # Rates, and what is divided by, are at least this.
-LEAST_VARIANCE = 0.01  # Variances of a class's columns are at least this, in standard units.
+MIN_RATE = 1e-9  # Rates, and what is divided by, are at least this.
+MIN_VARIANCE = 0.01  # Variances of a class's columns are at least this, in standard units.
 MEAN_ROWS, VARIANCE_ROWS = 0.1, 2.0
 """Weight, in rows, of the prior behind a class's mean (0) and variance (1), columns
 standardised."""
@@ -324,7 +324,7 @@ class EigenBasis:
         yield within(abs(self.projection), 0, 1e12), "projections"
 
 
-LEAST_SPREAD = 0.03
+MIN_SPREAD = 0.03
 """Lower bound of the standard deviations by which real cells are divided."""
 
 
@@ -389,10 +389,10 @@ def linear_basis(
     columns, shares, d = _expected(cells), weights / weights.sum(), cells.mean.shape[1]
     location, spread = shares @ columns, np.ones(columns.shape[1])
     variances = shares @ (columns[:, :d] - location[:d]) ** 2
-    spread[:d] = np.maximum(np.sqrt(variances), LEAST_SPREAD)
+    spread[:d] = np.maximum(np.sqrt(variances), MIN_SPREAD)
     standard = np.sqrt(shares)[:, None] * (columns - location) / spread
     _, roots, axes = np.linalg.svd(standard, full_matrices=False)
-    leading = np.flatnonzero(roots**2 > LEAST_EIGENVALUE * roots[0] ** 2)[:n_basis]
+    leading = np.flatnonzero(roots**2 > MIN_EIGENVALUE * roots[0] ** 2)[:n_basis]
     return LinearBasis(location, axes[leading].T / spread[:, None])
 
 
@@ -409,7 +409,7 @@ def eigen_basis(
     first = max(eigenvalues.size - n_basis, 0)
     leading = np.arange(eigenvalues.size - 1, first - 1, -1)
     # Divided by the root of a tiny eigenvalue, its rounding would be a feature.
-    leading = leading[eigenvalues[leading] > LEAST_EIGENVALUE * eigenvalues[-1]]
+    leading = leading[eigenvalues[leading] > MIN_EIGENVALUE * eigenvalues[-1]]
     roots, vectors = np.sqrt(eigenvalues[leading]), vectors[:, leading]
     # In the order in which a file's array is read: a restored basis gives the same bits.
     projection = np.ascontiguousarray(vectors / roots)
@@ -441,8 +441,8 @@ def product_kernel(
         spread = relative_weights @ (cells.probabilities - mean) ** 2
         mixed = [shares.sum() for (shares,) in split_levels(spread[None], levels)]
     total = np.concatenate([reals, mixed]) @ factors
-    rates = steps * factors / max(total, LEAST_RATE)
-    return ProductKernel(name, np.maximum(rates[:d], LEAST_RATE), rates[d:], levels)
+    rates = steps * factors / max(total, MIN_RATE)
+    return ProductKernel(name, np.maximum(rates[:d], MIN_RATE), rates[d:], levels)
 
 
 def relevance_factors(
@@ -462,7 +462,7 @@ def relevance_factors(
     gains = np.concatenate(
         [_real_gains(rows, log_prevalences), _category_gains(rows, levels, log_prevalences)]
     )
-    relevance = np.sqrt(gains / max(gains.max(initial=0.0), LEAST_RATE))
+    relevance = np.sqrt(gains / max(gains.max(initial=0.0), MIN_RATE))
     return (1 - strength) + strength * relevance
 
 
@@ -479,7 +479,7 @@ def _real_gains(
         mean = sums / (counts + MEAN_ROWS)
         # Squares about the mean; the prior's rows are at 0.
         scatter = weights @ x**2 - 2 * mean * sums + mean**2 * (counts + MEAN_ROWS)
-        variance = np.maximum((scatter + VARIANCE_ROWS) / (counts + VARIANCE_ROWS), LEAST_VARIANCE)
+        variance = np.maximum((scatter + VARIANCE_ROWS) / (counts + VARIANCE_ROWS), MIN_VARIANCE)
         # Without log 2 pi, which cancels between the class and all classes.
         return -0.5 * (np.log(variance) + (x - mean) ** 2 / variance)
 

@@ -200,9 +200,9 @@ def inverse(gram: Float[np.ndarray, "obs obs"]) -> tuple[Float[np.ndarray, "obs 
 # ones on its diagonal, is a kernel for any rates :math:`a_j \ge 0` (Schoenberg 1938).
 
 
-SHARE, FEWEST_SAMPLE_ROWS, MOST_SAMPLE_ROWS = 0.75, 20, 300
+SHARE, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 0.75, 20, 300
 """Part of the labelled rows that a sub-sample has, and the bounds of their number."""
-MOST_DISTANCES: Final = 2**23
+MAX_DISTANCES: Final = 2**23
 """Columns times pairs of rows of a sub-sample: 64 MiB, which 300 rows of 187 columns take."""
 SLOPE: Final = 0.1
 """The search ends where no slope is larger, in nats per unit of a log rate, or after its steps."""
@@ -299,10 +299,10 @@ def _absolute(
 
 def _sample_size(n_labelled: int, n_columns: int) -> int:
     """Rows of a sub-sample."""
-    wanted = max(int(SHARE * n_labelled), FEWEST_SAMPLE_ROWS)
+    wanted = max(int(SHARE * n_labelled), MIN_SAMPLE_ROWS)
     # n rows have some n² / 2 pairs.
-    fitting = int(np.sqrt(2 * MOST_DISTANCES / max(n_columns, 1)))
-    return min(wanted, MOST_SAMPLE_ROWS, max(fitting, FEWEST_SAMPLE_ROWS), n_labelled)
+    fitting = int(np.sqrt(2 * MAX_DISTANCES / max(n_columns, 1)))
+    return min(wanted, MAX_SAMPLE_ROWS, max(fitting, MIN_SAMPLE_ROWS), n_labelled)
 
 
 def _climb(

@@ -12,7 +12,7 @@ from bayesrbf.base.records import Requirements, scales, stored, within
 
 MEDIAN_ROWS = 1000  # Rows, evenly spread, from which the median dissimilarity is read off.
 
-MOST_KEPT = 2**26
+MAX_KEPT = 2**26
 """Maximum number of dissimilarities to candidates (512 MiB) stored in order of the classes."""
 
 
@@ -70,7 +70,7 @@ class Dissimilarities:
     def to_candidates(self) -> Float[np.ndarray, " entry"] | None:
         """Dissimilarities of labelled rows to candidates, class after class; None if too many."""
         n_rows, n_candidates = self.labelled.size, self.candidate_starts[-1]
-        if n_rows * n_candidates > MOST_KEPT:
+        if n_rows * n_candidates > MAX_KEPT:
             return None
         at = self.labelled[:, None]
         entries = np.empty(n_rows * n_candidates)

@@ -48,8 +48,8 @@ from bayesrbf.fit.arguments import SHARED, Arguments, Rule, integer, number, pos
 from bayesrbf.fit.calibration import fit_noise
 from bayesrbf.fit.held_out import HeldOut
 from bayesrbf.fit.model import (
-    LEAST_TABLES,
-    MOST_DRAWN,
+    MAX_DRAWN,
+    MIN_TABLES,
     REPLICATES,
     Axes,
     Description,
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 
 COMPLETIONS = 64  # Completions of a row with missing cells at the fitted point; a power of two.
 COMPLETIONS_OF_A_DRAW = 16  # Completions under every posterior draw: draws differ as well.
-MOST_EXPONENT = 700.0  # exp(700) is finite, and exp(-700) above 0.
+MAX_EXPONENT = 700.0  # exp(700) is finite, and exp(-700) above 0.
 
 
 @stored
@@ -136,7 +136,7 @@ class LogStudentMixture(StudentMixture):
 
 def _positive(logs: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
     """``exp(logs)``, clipped to finite positive floats."""
-    return np.exp(np.clip(logs, -MOST_EXPONENT, MOST_EXPONENT))
+    return np.exp(np.clip(logs, -MAX_EXPONENT, MAX_EXPONENT))
 
 
 def modelled(values: Float[np.ndarray, " obs"], kind: Response) -> Float[np.ndarray, " obs"]:
@@ -326,7 +326,7 @@ class FittedNetwork(FittedModel):
     ) -> Replicates:
         """Replicated responses of labelled training rows, thinned where rows or draws are many."""
         labelled = np.flatnonzero(rows.labels >= 0)
-        row_indices = labelled[evenly(labelled.size, MOST_DRAWN // REPLICATES)]
+        row_indices = labelled[evenly(labelled.size, MAX_DRAWN // REPLICATES)]
         chosen = rows.take(row_indices)
         rng = np.random.default_rng(seed)
         truth = self.responses.observed(chosen)
@@ -334,7 +334,7 @@ class FittedNetwork(FittedModel):
             predictive = self.predictive(chosen, None)
             drawn = np.stack([predictive.draw(rng) for _ in range(REPLICATES)])[None]
             return Replicates(row_indices, drawn, truth)
-        every = -(-draws.theta.shape[1] // LEAST_TABLES)
+        every = -(-draws.theta.shape[1] // MIN_TABLES)
 
         def drawn_under(theta: np.ndarray) -> np.ndarray:
             network = self.network_at(log_posterior, theta)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf.base.priors import MixtureHyperparameters
-from bayesrbf.base.records import MOST_LOG, MOST_PARTS, Requirements, scales, stored, within
+from bayesrbf.base.records import MAX_LOG, MAX_PARTS, Requirements, scales, stored, within
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Order, Standardisation
 
 Features = Literal["density", "responsibility", "log_density"]
@@ -44,7 +44,7 @@ class RBFNetworkSpecification:
         return replace(self, mixture=self.mixture.reordered(order.of_one_class))
 
     def __laws__(self) -> Requirements:
-        yield 0 < self.n_outputs <= MOST_PARTS, "outputs"
+        yield 0 < self.n_outputs <= MAX_PARTS, "outputs"
 
 
 @stored
@@ -67,8 +67,8 @@ class RBFNetworkParameters:
         return replace(self, mixture=self.mixture.in_units(units))
 
     def __laws__(self) -> Requirements:
-        yield within(abs(self.coefficients), 0, MOST_LOG), "output weights"
-        yield within(abs(self.intercepts), 0, MOST_LOG), "intercepts"
+        yield within(abs(self.coefficients), 0, MAX_LOG), "output weights"
+        yield within(abs(self.intercepts), 0, MAX_LOG), "intercepts"
         yield scales(self.noise_precision), "a positive precision of the noise"
 
 

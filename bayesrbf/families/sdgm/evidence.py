@@ -50,7 +50,7 @@ from bayesrbf.mixture.expectation import prepare
 
 
 RANK = 1e-10  # Singular values below this fraction of the largest are rounding errors.
-LEAST_PROPORTION = 1e-5  # Components with a smaller probability are pruned.
+MIN_PROPORTION = 1e-5  # Components with a smaller probability are pruned.
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ def _superfluous(
         alike = members[bare[members]]
         heirs[alike] = alike[:1]
         largest = members[np.argmax(state.proportions[members])]
-        rare = members[state.proportions[members] < LEAST_PROPORTION]
+        rare = members[state.proportions[members] < MIN_PROPORTION]
         heirs[rare] = largest
     return heirs != np.arange(n_components), heirs
 
@@ -227,7 +227,7 @@ At 1 the result is the complete-data curvature, which is never indefinite.
 """
 WIDE = 5e9
 """Beyond this many products in one curvature of all weights, every component has its own."""
-MOST_COORDINATES = 12_000
+MAX_COORDINATES = 12_000
 """Most whitened weights; one curvature of more would take over 1 GiB."""
 GRADIENTS = 20  # Most iterations of conjugate gradients in a step; each of them ascends.
 RELATIVE = 0.1  # Conjugate gradients end when the residual is below this fraction of the gradient.
@@ -331,9 +331,9 @@ def is_wide(designs: Designs) -> bool:
 def check_size(designs: Designs) -> None:
     """Raise ValueError where one curvature of all weights would fill the memory."""
     size = sum(design.shape[1] for design in designs)
-    if size > MOST_COORDINATES:
+    if size > MAX_COORDINATES:
         raise ValueError(
-            f"{size} weights are left, beyond the {MOST_COORDINATES} of which all can be judged "
+            f"{size} weights are left, beyond the {MAX_COORDINATES} of which all can be judged "
             "together: use fewer components or columns, or a larger max_iter."
         )
 
@@ -441,7 +441,7 @@ def inverse_curvature(
 # precisions. MacKay (1992), Neural Computation 4, 448-472, section 4, for the step.
 
 
-LEAST_PRECISION = 1e-6
+MIN_PRECISION = 1e-6
 """The prior standard deviation of a weight is at most 1000.
 
 Otherwise it has no bound where the classes are separable: the likelihood has no maximum there.
@@ -578,7 +578,7 @@ def _update(
     active = (determined < alpha_max * coefficients**2) & ~_doomed(determined, penalty)
     precisions = np.full(active.size, np.inf)
     precisions[active] = determined[active] / coefficients[active] ** 2
-    precisions = np.maximum(precisions, LEAST_PRECISION)
+    precisions = np.maximum(precisions, MIN_PRECISION)
     change = np.inf  # after pruning nothing has settled
     if active.all():
         changes = np.abs(np.log(precisions / state.precisions))
@@ -621,7 +621,7 @@ def _best(precision: float, determined: float, penalty: float) -> float:
     excess = penalty - determined * (1 - determined)
     if excess <= 0:
         return np.inf
-    return max(float(precision * determined**2 / excess), LEAST_PRECISION)
+    return max(float(precision * determined**2 / excess), MIN_PRECISION)
 
 
 def _proportions(
@@ -682,7 +682,7 @@ def log_volume(determined: Float[np.ndarray, " weight"], alpha_max: float) -> fl
     >>> round(log_volume(np.array([1.0]), alpha_max=1e5), 2)
     -1.97
     """
-    reach = max(float(np.log(alpha_max / LEAST_PRECISION)), 1.0)
+    reach = max(float(np.log(alpha_max / MIN_PRECISION)), 1.0)
     log_widths = 0.5 * np.log(4 * np.pi / np.maximum(determined, 1e-9))
     # A posterior as wide as the prior takes all of it, and not more.
     return float(np.minimum(log_widths - np.log(reach), 0.0).sum())
@@ -701,12 +701,12 @@ Which of the two prunes good weights too early depends on the table.
 """
 RACE_ROWS = 5000
 """Most rows that the restarts see in the primal form; the winner is then run on all rows."""
-MOST_NUMBERS = 2**29  # Most numbers in the features of all components at the start: 4 GiB.
+MAX_NUMBERS = 2**29  # Most numbers in the features of all components at the start: 4 GiB.
 OWN_RESPONSIBILITY = 0.9  # Responsibility of a row's own cluster at the start.
 FIRST_STEPS = 5  # Newton steps towards the clusters, after which the search is free.
 ALIKE = 0.01
 """Ends whose class probabilities at the training rows differ by less than this are one mode."""
-LEAST_PROBABILITY = 1e-3
+MIN_PROBABILITY = 1e-3
 """Modes below this fraction of the largest probability are left out, as draws seldom meet them."""
 
 
@@ -848,11 +848,11 @@ def _check_size(problem: EvidenceProblem, n_points: int, n_components: int) -> N
     """Refuse to start where the features of all components would fill the memory."""
     rank = min(problem.factored.left.shape[1], problem.factored.features.shape[1])
     size = (n_components - 1) * rank
-    if (n_points + rank) * size > MOST_NUMBERS:
+    if (n_points + rank) * size > MAX_NUMBERS:
         raise ValueError(
             f"{n_components} components with {rank} independent features each would make "
             f"{size} weights, which on {n_points} points (rows with holes are several) take "
-            f"more than {8 * MOST_NUMBERS / 2**30:.0f} GiB: use fewer components or columns, or "
+            f"more than {8 * MAX_NUMBERS / 2**30:.0f} GiB: use fewer components or columns, or "
             "form='kernel' where the rows are fewer than the products of columns."
         )
 
@@ -951,7 +951,7 @@ def probable_modes(
             distinct.append(int(number))
             seen.append(predicted)
     probabilities = softmax(masses[distinct])
-    probable = probabilities >= LEAST_PROBABILITY * probabilities[0]
+    probable = probabilities >= MIN_PROBABILITY * probabilities[0]
     parameters = tuple(runs[distinct[i]].parameters for i in np.flatnonzero(probable))
     return SDGMModes(parameters, probabilities[probable] / probabilities[probable].sum())
 

@@ -288,7 +288,7 @@ def _points(labels: Labels, rows: np.ndarray) -> slice | np.ndarray:
 # section 2.1 (primal) and 2.4 (kernel).
 
 
-MOST_FEATURES = 2000  # With more features than this, categorical columns enter without products.
+MAX_FEATURES = 2000  # With more features than this, categorical columns enter without products.
 FARTHEST = 1e6
 """Points are clipped to this many standard units from the centre, so that no square overflows."""
 
@@ -299,7 +299,7 @@ def quadratic_basis(n_reals: int, levels: tuple[int, ...]) -> QuadraticBasis:
     These are the intercept, every coordinate and every product of two. The first ``n_reals``
     coordinates are real columns; the indicators of all levels of the categorical columns follow.
     Products within one categorical column are left out: an indicator is its own square, and two of
-    one column are never 1 together. Where all these were more than ``MOST_FEATURES``, products with
+    one column are never 1 together. Where all these were more than ``MAX_FEATURES``, products with
     indicators are left out, too.
 
     >>> quadratic_basis(2, ()).factors.tolist()
@@ -323,7 +323,7 @@ def has_all_products(n_reals: int, levels: tuple[int, ...]) -> bool:
     """
     size = n_reals + sum(levels)
     # Beside the intercept there are size linear features and size (size + 1) / 2 products.
-    return not levels or size * (size + 3) // 2 < MOST_FEATURES
+    return not levels or size * (size + 3) // 2 < MAX_FEATURES
 
 
 def standard_points(

@@ -13,8 +13,8 @@ from jaxtyping import Bool, Float, Int
 from bayesrbf.base.priors import PrecisionPrior, Status
 from bayesrbf.base.records import (
     ANY_NUMBER,
-    MOST_LOG,
-    MOST_PARTS,
+    MAX_LOG,
+    MAX_PARTS,
     Requirements,
     by_class,
     classes_in_order,
@@ -72,7 +72,7 @@ class QuadraticBasis:
         return [" * ".join(pair) or "1" for pair in pairs]
 
     def __laws__(self) -> Requirements:
-        yield within(self.factors, -1, MOST_PARTS), "coordinates, or -1 for the number 1"
+        yield within(self.factors, -1, MAX_PARTS), "coordinates, or -1 for the number 1"
 
 
 @stored
@@ -251,7 +251,7 @@ class SDGMParameters:
         yield within(self.component, 0, k) and within(self.feature, 0), "components and features"
         yield within(np.diff(self.component), 0), "components in order"
         yield scales(self.precisions), "positive precisions"
-        yield within(abs(self.coefficients), 0, MOST_LOG), "weights"
+        yield within(abs(self.coefficients), 0, MAX_LOG), "weights"
         yield within(abs(spread), 0, 1e12) and within(np.diag(spread), 0), "a covariance"
         yield np.allclose(spread, spread.T, rtol=1e-6, atol=1e-9), "a symmetric covariance"
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesrbf.base.compiled import entry_point
 
-MOST_WAYS: Final = 64
+MAX_SPLIT_WAYS: Final = 64
 """Ways of a row through a tree: one with less than this share of it is not parted from another."""
 
 
@@ -28,7 +28,7 @@ def add_leaves(
     totals: np.ndarray,
 ) -> None:
     """Add to totals (obs, label) the leaves that cells (obs, column) reach, by their weights."""
-    waiting, weights = np.empty(MOST_WAYS, np.int64), np.empty(MOST_WAYS)
+    waiting, weights = np.empty(MAX_SPLIT_WAYS, np.int64), np.empty(MAX_SPLIT_WAYS)
     for row in range(cells.shape[0]):
         for root in roots:
             waiting[0], weights[0], count = root, 1.0, 1
@@ -43,7 +43,7 @@ def add_leaves(
                         node = onward[node]
                     else:
                         share = left_share[node]
-                        if weight * min(share, 1.0 - share) * MOST_WAYS < 1.0:
+                        if weight * min(share, 1.0 - share) * MAX_SPLIT_WAYS < 1.0:
                             node = left if share >= 0.5 else onward[node]
                             continue
                         waiting[count] = onward[node]

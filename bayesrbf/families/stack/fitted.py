@@ -534,7 +534,7 @@ class SeenByPool:
 # How a stack is fitted: members held out fold by fold, and all of them to all rows.
 
 
-LEAST_WEIGHT: Final = 0.05
+MIN_WEIGHT: Final = 0.05
 """Weight in the pool of the first fold from which a member on trial stays. Boosting had .1 and more
 on the tables that lose without it, and .045 at most on the others."""
 Answer = tuple[Float[np.ndarray, "row member label"], Sequence[Observations]]
@@ -659,7 +659,7 @@ class StackSettings:
         first_fold = self.hold_out_folds(folds[:1], None, (values, versions))
         assert first_fold is not None  # a fold
         weights = fit_pools(first_fold)[0].weights
-        useless = [index for index in trial if weights[index] < LEAST_WEIGHT]
+        useless = [index for index in trial if weights[index] < MIN_WEIGHT]
         left = [self.names[index] for index in useless]
         settings = self.without(left)
         values = np.delete(values, useless, axis=1)

@@ -85,7 +85,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import expit
 
 from bayesrbf.base import names
-from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
+from bayesrbf.base.arrays import MIN_DISPUTED_PROBABILITY, log_odds, log_softmax
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.chain import Draws, Stage, State, Step
 
@@ -114,7 +114,7 @@ MIN_GAIN: Final = 1e-6
 """Residual variance times information below which no inducing point is added."""
 SMALLEST: Final = 1e-12
 """Lower bound of the probability of all other classes, which is a divisor."""
-MOST_DRAWS: Final = 1000
+MAX_DRAWS: Final = 1000
 """Draws of the error; further draws of a posterior repeat them."""
 
 
@@ -408,7 +408,7 @@ def pool_error(
 ) -> PoolError:
     """Posterior of the errors of all classes given ``n_rows`` held-out rows and masked copies."""
     rng = np.random.default_rng(seed)
-    numbers = rng.standard_normal((min(n_draws, MOST_DRAWS), len(held), MAX_INDUCING + 2))
+    numbers = rng.standard_normal((min(n_draws, MAX_DRAWS), len(held), MAX_INDUCING + 2))
     completions = tuple(completions_of(rows, n_rows) for rows in held)
     held = tuple(
         of_class.marginalised(rows) for of_class, rows in zip(completions, held, strict=True)
@@ -501,7 +501,7 @@ def error_coordinates(
     ``known`` rows have a cell; ``groups`` has the group of every member.
     """
     of_members, of_pool, of_reported = (
-        log_odds(p, LEAST_DISPUTED_PROBABILITY) for p in (members, pool, reported)
+        log_odds(p, MIN_DISPUTED_PROBABILITY) for p in (members, pool, reported)
     )
     sizes, group_weights = np.bincount(groups), np.bincount(groups, weights)
     # Members of one group err together: their mean counts as one.

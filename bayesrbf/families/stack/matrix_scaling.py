@@ -26,7 +26,7 @@ from jaxtyping import Float
 from scipy.optimize import minimize
 
 from bayesrbf.base.arrays import keeping, log_softmax, on_one_blas_thread, one_hot
-from bayesrbf.base.records import ANY_NUMBER, MOST_LOG, Requirements, stored, within
+from bayesrbf.base.records import ANY_NUMBER, MAX_LOG, Requirements, stored, within
 
 if TYPE_CHECKING:
     from bayesrbf.fit.held_out import HeldOut
@@ -70,8 +70,8 @@ class MatrixScaling:
         n_classes, judged = self.offsets.size, ~np.isnan(self.offsets)
         yield self.n_judged > 2, "three classes held out"
         yield self.matrix.shape == (n_classes, n_classes), "a row and a column of every class"
-        yield within(abs(self.matrix), 0, MOST_LOG), "finite entries"
-        yield within(abs(self.offsets[judged]), 0, MOST_LOG), "finite offsets"
+        yield within(abs(self.matrix), 0, MAX_LOG), "finite entries"
+        yield within(abs(self.offsets[judged]), 0, MAX_LOG), "finite offsets"
 
 
 @on_one_blas_thread

@@ -22,7 +22,7 @@ from jaxtyping import Float
 
 from bayesrbf import table
 from bayesrbf.base.priors import MixturePrior, Objective, PowerMaps
-from bayesrbf.base.records import MOST_PARTS, Requirements, stored, within
+from bayesrbf.base.records import MAX_PARTS, Requirements, stored, within
 from bayesrbf.base.rows import (
     MixtureSpecification,
     Observations,
@@ -473,7 +473,7 @@ class FittedMembers:
     trees: tuple[FittedTrees, ...]
 
     def __laws__(self) -> Requirements:
-        yield 0 < self.n_classes <= MOST_PARTS and len(self.own) > 0, "classes and members"
+        yield 0 < self.n_classes <= MAX_PARTS and len(self.own) > 0, "classes and members"
         shapes = {member.table_shape for member in self.own}
         yield len(shapes) == 1, "members of the same columns"
         n_features, levels, n_classes = shapes.pop()

@@ -30,7 +30,7 @@ from scipy.special import betaln, expit, logsumexp
 from bayesrbf import table
 from bayesrbf.base.arrays import log_scores, log_softmax, mean_and_error, one_hot
 from bayesrbf.base.priors import POOL_PRIOR, MixturePrior
-from bayesrbf.base.records import ANY_NUMBER, MOST_LOG, Requirements, stored, within
+from bayesrbf.base.records import ANY_NUMBER, MAX_LOG, Requirements, stored, within
 from bayesrbf.base.rows import MixtureSpecification, Observations
 from bayesrbf.mixture.fitted import FittedMixture, Solver, component_class, fit_mixture_rows
 from bayesrbf.table.columns import Columns
@@ -46,7 +46,7 @@ COMPONENTS: Final = 3
 """Most components of a class: columns that are missing together are one piece of evidence."""
 MIN_CELLS: Final = 5
 """Minimum number of missing cells, and of measured ones, of an evident column."""
-LEAST_GAIN: Final = -0.5
+MIN_GAIN: Final = -0.5
 """Gain of held-out rows, in standard errors, above which the indicators are evidence. Useless
 evidence has an exponent near 0 and costs little; of 150 rows useful evidence often fails to gain
 a standard error."""
@@ -268,13 +268,13 @@ class Missingness:
 
     def __laws__(self) -> Requirements:
         n_classes = self.patterns.mixture.n_classes
-        yield 0 < self.temperature <= 1 and within(self.exponent, 0, MOST_LOG), "exponents"
+        yield 0 < self.temperature <= 1 and within(self.exponent, 0, MAX_LOG), "exponents"
         judged = self.offsets[~np.isnan(self.offsets)]
         has_offsets = self.offsets.size == n_classes and judged.size > 0
-        yield has_offsets and within(abs(judged), 0, MOST_LOG), "a finite offset of every class"
+        yield has_offsets and within(abs(judged), 0, MAX_LOG), "a finite offset of every class"
         yield within(self.familiarity, 0, 1), "familiarities"
         same = self.evidence.shape == (self.familiarity.size, n_classes)
-        yield same and within(abs(self.evidence), 0, MOST_LOG), "evidence about held-out rows"
+        yield same and within(abs(self.evidence), 0, MAX_LOG), "evidence about held-out rows"
 
 
 def fit_missingness(
@@ -282,7 +282,7 @@ def fit_missingness(
 ) -> tuple[Missingness, float, float]:
     """The fit to held-out rows, the mean gain in log score by the evidence, and its standard error.
 
-    The gain is out of fold, in nats per row. Where it is less than ``LEAST_GAIN`` standard errors,
+    The gain is out of fold, in nats per row. Where it is less than ``MIN_GAIN`` standard errors,
     the exponent of the evidence is 0 unless ``always``.
     """
     gains, folds = np.zeros(held.labels.size), held.pool_folds
@@ -295,7 +295,7 @@ def fit_missingness(
             scores.append(log_scores(log_p, held.labels[test]))
         gains[test] = scores[0] - scores[1]
     gain, error = mean_and_error(gains, held.weights)
-    informative = always or gain > LEAST_GAIN * error
+    informative = always or gain > MIN_GAIN * error
     return unfitted.fitted(held, log_q, informative), gain, error
 
 

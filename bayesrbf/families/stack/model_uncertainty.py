@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesrbf.base import names
-from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY, log_odds, log_softmax
+from bayesrbf.base.arrays import MIN_DISPUTED_PROBABILITY, log_odds, log_softmax
 from bayesrbf.base.priors import MixturePrior
 from bayesrbf.base.records import stored
 from bayesrbf.base.rows import Observations
@@ -24,7 +24,7 @@ from bayesrbf.families.stack.members import chosen_members, trial_of
 from bayesrbf.fit.chain import Draws, Seen, Stage, State, Step
 from bayesrbf.fit.held_out import masking_of
 from bayesrbf.fit.label_noise import LabelNoise
-from bayesrbf.fit.probabilities import LEAST_DOUBT
+from bayesrbf.fit.probabilities import MIN_DISTANCE_TO_CERTAINTY
 
 # How far a classifier may be from the truth, told by a stack of the same rows.
 #
@@ -39,7 +39,7 @@ from bayesrbf.fit.probabilities import LEAST_DOUBT
 # out: where the pool contradicts the classifier at a row, it does not make it surer.
 
 
-LEAST_DISPUTED_LOG: Final = np.log(LEAST_DISPUTED_PROBABILITY)
+MIN_DISPUTED_LOG: Final = np.log(MIN_DISPUTED_PROBABILITY)
 
 
 @stored
@@ -138,8 +138,8 @@ class ModelUncertainty(Stage):
                 return state
             log_p, error = point.log_p[0], of_rows()
             labels_near = error.labels_near(np.exp(log_p))
-            disputed = np.maximum(log_p, LEAST_DISPUTED_LOG)
-            apart = np.maximum(by_pool.log_p, LEAST_DISPUTED_LOG) - disputed
+            disputed = np.maximum(log_p, MIN_DISPUTED_LOG)
+            apart = np.maximum(by_pool.log_p, MIN_DISPUTED_LOG) - disputed
             error = error.only(self.component) if self.component in names.PARTS_OF_ERROR else error
             # Draws around the pool do not change the median.
             correction = error.median_correction(np.exp(log_p)) * clipped_ratio(log_p)
@@ -161,8 +161,8 @@ def clipped_ratio(log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "o
 
     It is 1 unless the reported probability lies nearer to 0 or 1 than the clip.
     """
-    disputed = log_odds(np.exp(log_p), LEAST_DISPUTED_PROBABILITY)
-    reported = log_odds(np.exp(log_p), LEAST_DOUBT)
+    disputed = log_odds(np.exp(log_p), MIN_DISPUTED_PROBABILITY)
+    reported = log_odds(np.exp(log_p), MIN_DISTANCE_TO_CERTAINTY)
     outside = np.abs(reported) > np.abs(disputed)
     return np.divide(disputed, reported, out=np.ones_like(log_p), where=outside)
 

@@ -18,7 +18,7 @@ from bayesrbf.base.arrays import keeping, log_loss, on_one_blas_thread
 from bayesrbf.base.log_posterior import LogPosterior
 from bayesrbf.base.missing_fraction import hats, powers, recalibrated
 from bayesrbf.base.priors import POOL_PRIOR
-from bayesrbf.base.records import MOST_LOG, Requirements, scales, simplex, stored, within
+from bayesrbf.base.records import MAX_LOG, Requirements, scales, simplex, stored, within
 from bayesrbf.base.rows import Variable
 from bayesrbf.fit.calibration import fit_powers, fit_temperature, fit_temperatures, tempered
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 # constants of the prior are those of ``POOL_PRIOR``, which the graph is handed.
 
 
-LEAST_LOG: Final = -60.0
+MIN_LOG: Final = -60.0
 """Held-out log probabilities are clipped below: one overflow must not set a temperature."""
 EM_STEPS: Final = 300
 """Fixed, without a tolerance: a step is two products with a vector."""
@@ -55,7 +55,7 @@ def bounded_log_probabilities(
     log_joint: Float[np.ndarray, "*rows label"],
 ) -> Float[np.ndarray, "*rows label"]:
     """Log probabilities, normalised over the classes and clipped below at -60 nats."""
-    return np.maximum(log_softmax(log_joint, axis=-1), LEAST_LOG)
+    return np.maximum(log_softmax(log_joint, axis=-1), MIN_LOG)
 
 
 # The formula: members at their temperatures, their linear pool, and its recalibration.
@@ -139,7 +139,7 @@ class Pool:
     def __laws__(self) -> Requirements:
         temperatures = (*self.member_temperatures, self.temperature)
         yield simplex(self.weights), "weights that sum to one"
-        yield scales(temperatures) and within(temperatures, 0, MOST_LOG), "positive temperatures"
+        yield scales(temperatures) and within(temperatures, 0, MAX_LOG), "positive temperatures"
 
     def shrunk(self, factor: float) -> Pool:
         r"""Pool of :math:`q^\lambda \pi^{1 - \lambda}`, with the factor :math:`\lambda`."""

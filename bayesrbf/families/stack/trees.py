@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from bayesrbf.base.arrays import log_softmax
 from bayesrbf.base.priors import POOL_PRIOR
 from bayesrbf.base.records import (
-    MOST_LOG,
+    MAX_LOG,
     TOLERANCE,
     Requirements,
     ascending,
@@ -129,7 +129,7 @@ class Boosting:
     def __laws__(self) -> Requirements:
         leaves, base = self.trees.leaves, self.base
         yield base.size == leaves.shape[1], "a class for every column of its leaves"
-        yield all(within(abs(values), 0, MOST_LOG) for values in (leaves, base)), "log odds"
+        yield all(within(abs(values), 0, MAX_LOG) for values in (leaves, base)), "log odds"
 
 
 def tree_cells(rows: Observations) -> Float[np.ndarray, "obs column"]:
@@ -211,10 +211,10 @@ def unranked(
 
 
 BOOSTING: Final = {"learning_rate": 0.1, "l2_regularization": 1.0, "early_stopping": False}
-FEWEST_LEAVES, MOST_LEAVES, ROOT_OF_A_LEAF = 8, 32, 8.0
+MIN_LEAVES, MAX_LEAVES, ROOT_OF_A_LEAF = 8, 32, 8.0
 """Leaves of a boosted tree: the root of the number of rows over eight. On adult 16 are better from
 16,000 rows on and 31 from 40,000; on 4,000 rows 8 are."""
-MOST_COPIES: Final = 100_000
+MAX_COPIES: Final = 100_000
 """Copies of all rows together, where fewer rows differ."""
 DIGITS: Final = 64
 """Parts of a power of two to which weights are rounded."""
@@ -239,10 +239,10 @@ class TreeRows:
     def used(self) -> Float[np.ndarray, " obs"]:
         """Weights rounded to two digits, so that a slight change of one grows the same trees.
 
-        A sum below the number of rows is scaled up to it, a sum above ``MOST_COPIES`` down to that.
+        A sum below the number of rows is scaled up to it, a sum above ``MAX_COPIES`` down to that.
         """
         n, total = self.labels.size, self.weights.sum()
-        scale = min(max(1.0, n / total), max(n, MOST_COPIES) / total)
+        scale = min(max(1.0, n / total), max(n, MAX_COPIES) / total)
         mantissas, exponents = np.frexp(self.weights * scale)
         return np.ldexp(np.round(mantissas * DIGITS) / DIGITS, exponents)
 
@@ -308,7 +308,7 @@ def grow_boosting(rows: TreeRows, *, n_steps: int, seed: int) -> Boosting:
     # Boosting counts rows, not their weights, where it bounds leaves.
     copies = np.maximum(np.round(rows.used), 1).astype(np.intp)
     row_index = np.repeat(np.arange(copies.size), copies)
-    leaves = np.clip(np.sqrt(copies.sum()) / ROOT_OF_A_LEAF, FEWEST_LEAVES, MOST_LEAVES)
+    leaves = np.clip(np.sqrt(copies.sum()) / ROOT_OF_A_LEAF, MIN_LEAVES, MAX_LEAVES)
     model = HistGradientBoostingClassifier(
         max_iter=n_steps, max_leaf_nodes=int(leaves), random_state=seed, **BOOSTING
     )

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from bayesrbf.app.report.learned import (
-    FEWEST_FOR_CURVE,
+    MIN_FOR_CURVE,
     ClassCells,
     ClassColumn,
     by_class,
@@ -107,7 +107,7 @@ def test_a_column_of_few_values_has_a_bar_for_each_and_no_curve() -> None:
 
 def test_few_cells_no_cells_and_levels() -> None:
     rng = np.random.default_rng(0)
-    y = np.repeat(["many", "few", "empty"], [60, FEWEST_FOR_CURVE - 1, 4])
+    y = np.repeat(["many", "few", "empty"], [60, MIN_FOR_CURVE - 1, 4])
     X = pd.DataFrame(
         {
             "real": np.where(y == "empty", np.nan, rng.normal(size=y.size)),

@@ -39,7 +39,7 @@ def test_a_stack_has_draws_whatever_the_table(model):
 
 
 def test_no_method_needs_minutes_without_being_asked(model, monkeypatch):
-    monkeypatch.setattr(sampling, "MOST_CURVED", 3)
+    monkeypatch.setattr(sampling, "MAX_CURVED", 3)
     monkeypatch.setattr(sampling, "AFFORDABLE", 100)
     method, why = choose_method(job("auto", family="mixture"), model)
     assert method == "map"

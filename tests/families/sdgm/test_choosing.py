@@ -12,8 +12,8 @@ from bayesrbf import SDGMClassifier, table
 from bayesrbf.base.rows import MixtureSpecification
 from bayesrbf.families.sdgm import evidence as ard_fit
 from bayesrbf.families.sdgm.evidence import (
-    LEAST_PRECISION,
-    LEAST_PROBABILITY,
+    MIN_PRECISION,
+    MIN_PROBABILITY,
     EvidenceProblem,
     Run,
     Settings,
@@ -64,7 +64,7 @@ def test_ends_that_say_the_same_are_one_mode() -> None:
     np.testing.assert_allclose(modes.probabilities, [1 / (1 + np.exp(-1)), 1 / (1 + np.e)])
     assert modes.best is run.parameters
     assert modes.alone.parameters == (run.parameters,)
-    little = np.array([np.log(LEAST_PROBABILITY) - 0.1, 0.0])
+    little = np.array([np.log(MIN_PROBABILITY) - 0.1, 0.0])
     assert probable_modes(problem, [other, run], little).parameters == (run.parameters,)
 
 
@@ -95,7 +95,7 @@ def test_the_volume_is_that_of_the_integral_over_the_precision() -> None:
         return -0.5 * float(np.log(2 * np.pi * variance) + estimate**2 / variance)
 
     best = -np.log(estimate**2 - spread**2)
-    low, high = np.log(LEAST_PRECISION), np.log(ALPHA_MAX)
+    low, high = np.log(MIN_PRECISION), np.log(ALPHA_MAX)
     relative = lambda x: np.exp(log_evidence(x) - log_evidence(best))  # noqa: E731
     area = quad(relative, low, high, points=[best], limit=200)[0] / (high - low)
     gamma = 1 - spread**2 * np.exp(best) / (1 + spread**2 * np.exp(best))
@@ -105,7 +105,7 @@ def test_the_volume_is_that_of_the_integral_over_the_precision() -> None:
 def test_no_weight_takes_more_than_the_whole_prior() -> None:
     assert log_volume(np.empty(0), ALPHA_MAX) == 0
     assert log_volume(np.zeros(3), ALPHA_MAX) == 0
-    assert log_volume(np.ones(2), LEAST_PRECISION / 10) == 0
+    assert log_volume(np.ones(2), MIN_PRECISION / 10) == 0
     assert log_volume(np.ones(2), ALPHA_MAX) == 2 * log_volume(np.ones(1), ALPHA_MAX) < -2
 
 

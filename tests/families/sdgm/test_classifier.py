@@ -442,13 +442,13 @@ def test_what_would_fill_the_memory_is_refused_before_it_does(
 ) -> None:
     X, y = ring(60)
     size = (60 + 6) * 5 * 6  # points and rank by components and rank
-    monkeypatch.setattr(ard_fit, "MOST_NUMBERS", size)
+    monkeypatch.setattr(ard_fit, "MAX_NUMBERS", size)
     small(n_components=3, max_iter=2).fit(X, y)
-    monkeypatch.setattr(ard_fit, "MOST_NUMBERS", size - 1)
+    monkeypatch.setattr(ard_fit, "MAX_NUMBERS", size - 1)
     with pytest.raises(ValueError, match=r"6 components with 6 independent features .* 60 points"):
         small(n_components=3).fit(X, y)
     X[0, 0] = np.nan  # completions are points, too
-    monkeypatch.setattr(ard_fit, "MOST_NUMBERS", size + 5 * 6)
+    monkeypatch.setattr(ard_fit, "MAX_NUMBERS", size + 5 * 6)
     with pytest.raises(ValueError, match="on 91 points"):
         small(n_components=3).fit(X, y)
 

@@ -178,7 +178,7 @@ def test_weights_beyond_memory_are_refused_however_a_run_ends(
     phi = quadratic_basis(2, ()).at(data.points)
     problem = EvidenceProblem(data, factor_features(phi, reduce=False))
     state = replace(start(6), precisions=np.ones(18))
-    monkeypatch.setattr(mode_search, "MOST_COORDINATES", 2)
+    monkeypatch.setattr(mode_search, "MAX_COORDINATES", 2)
     with pytest.raises(ValueError, match="weights are left, beyond the 2"):
         maximise_evidence(problem, state, Settings(tol=1e-3, max_iter=max_iter, alpha_max=1e5))
 

@@ -95,7 +95,7 @@ def test_what_is_wide_depends_on_rows_and_weights(monkeypatch: pytest.MonkeyPatc
 
 def test_too_many_weights_for_one_curvature_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     designs, _, _ = problem()
-    monkeypatch.setattr(mode_search, "MOST_COORDINATES", sum(SIZES))
+    monkeypatch.setattr(mode_search, "MAX_COORDINATES", sum(SIZES))
     check_size(designs)
     with pytest.raises(ValueError, match="14 weights are left, beyond the 13"):
         check_size((*designs, np.ones((N, 1))))

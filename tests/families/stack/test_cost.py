@@ -30,7 +30,7 @@ def wide(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_a_wide_table_has_diagonal_covariances_and_every_answer(
     model: StackedClassifier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "MOST_FULL", WIDE - 10)
+    monkeypatch.setattr(rows, "MAX_FULL", WIDE - 10)
     X, y = wide(26, 0)
     new, true = wide(60, 1)
     model.fit(X, y)

@@ -24,7 +24,7 @@ from bayesrbf import (
     StackedClassifier,
     load,
 )
-from bayesrbf.base.arrays import LEAST_DISPUTED_PROBABILITY
+from bayesrbf.base.arrays import MIN_DISPUTED_PROBABILITY
 from bayesrbf.base.rows import Observations
 from bayesrbf.families.stack import model_uncertainty as beside
 from bayesrbf.families.stack.fitted import SeenByPool
@@ -187,7 +187,7 @@ def test_draws_are_moved_by_the_error_of_the_pool_and_towards_it(
     coordinates, pool = doubt.pool.error_coordinates(values, doubt.pool.missing_fraction(rows))
     error = doubt.pool.pool_error(n_draws, fit.table.seed, fit.rows).at(coordinates, rows.codes)
     point, pool = (
-        np.maximum(p, np.log(LEAST_DISPUTED_PROBABILITY))
+        np.maximum(p, np.log(MIN_DISPUTED_PROBABILITY))
         for p in (fit.class_log_probabilities(rows), pool)
     )
     factors = np.random.default_rng([fit.table.seed, 4]).standard_normal(n_draws)

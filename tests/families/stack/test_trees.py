@@ -17,12 +17,12 @@ from sklearn.ensemble import (
 
 from bayesrbf.base.records import require
 from bayesrbf.base.rows import Observations, Order
-from bayesrbf.families.stack.compiled import MOST_WAYS
+from bayesrbf.families.stack.compiled import MAX_SPLIT_WAYS
 from bayesrbf.families.stack.trees import (
     ABSENT,
     BOOSTING,
-    FEWEST_LEAVES,
-    MOST_COPIES,
+    MAX_COPIES,
+    MIN_LEAVES,
     Boosting,
     Forest,
     TreeRows,
@@ -92,7 +92,7 @@ def test_complete_rows_get_what_boosting_of_scikit_learn_says(n_classes: int) ->
     labels = np.where(labels == 0, 0, 2) if n_classes == 2 else labels
     ranks, _ = ranked(cells)
     model = HistGradientBoostingClassifier(
-        max_iter=5, max_leaf_nodes=FEWEST_LEAVES, random_state=0, **BOOSTING
+        max_iter=5, max_leaf_nodes=MIN_LEAVES, random_state=0, **BOOSTING
     )
     theirs = np.log(model.fit(ranks, labels).predict_proba(ranks))
     found = boosted(cells, labels).log_probabilities(cells)
@@ -122,7 +122,7 @@ def test_ways_are_bounded_and_lose_nothing() -> None:
     cells, _ = table(2000)
     labels = np.random.default_rng(0).integers(LABELS, size=2000)  # so that trees are large
     forest = grown(cells, labels)
-    assert forest.trees.leaves.shape[0] > 20 * MOST_WAYS
+    assert forest.trees.leaves.shape[0] > 20 * MAX_SPLIT_WAYS
     p = np.exp(forest.log_probabilities(np.full((1, 4), np.nan)))
     np.testing.assert_allclose(p.sum(), 1, atol=1e-6)
     np.testing.assert_allclose(p[0], np.bincount(labels) / 2000, atol=0.05)
@@ -177,7 +177,7 @@ def test_weights_are_used_to_two_digits_and_keep_their_sum() -> None:
     uneven = whole * rng.exponential(size=50) * 2
     np.testing.assert_allclose(used(uneven), uneven, rtol=1 / 64)
     np.testing.assert_array_equal(used(np.full(50, 1e-12)), 1)
-    assert used(np.full(50, 1e19)).sum() == pytest.approx(MOST_COPIES, rel=1 / 64)
+    assert used(np.full(50, 1e19)).sum() == pytest.approx(MAX_COPIES, rel=1 / 64)
     assert 0 < used(np.r_[1e-9, np.ones(9)])[0] < 1e-8
 
 
