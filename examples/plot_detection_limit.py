@@ -4,9 +4,8 @@ What becomes of values at the detection limit?
 
 A laboratory reports a value below the detection limit as the limit itself. So a column that varies
 smoothly between patients has a spike in the table. A normal density takes the spike for a very
-narrow peak, or spreads it over values that nobody measured.
-``atoms="auto"`` gives such a value a probability of its own in every component, and the density
-covers what is left.
+narrow peak, or spreads it over values that nobody measured. ``point_masses="auto"`` gives such a
+value a probability of its own in every component, and the density covers what is left.
 """
 
 import matplotlib.pyplot as plt
@@ -31,9 +30,9 @@ X = truth.mask(rng.random(truth.shape) < 0.25)
 # %%
 # A quarter of the cells is missing. The fit names the spike, and how many cells it holds.
 settings = {"n_components": "cv", "column_maps": "power", "random_state": 0}
-with_atoms = MixtureDensity(atoms="auto", **settings).fit(X)
+with_point_masses = MixtureDensity(point_masses="auto", **settings).fit(X)
 without = MixtureDensity(**settings).fit(X)
-with_atoms.atoms_
+with_point_masses.point_masses_
 
 # %%
 # Missing cells are drawn given the rest of their row. They should look like the cells that were
@@ -41,7 +40,7 @@ with_atoms.atoms_
 hidden = X["troponin"].isna()
 drawn = {
     "hidden cells": truth["troponin"][hidden],
-    "drawn with atoms": with_atoms.impute(X, draws=1)[0]["troponin"][hidden],
+    "drawn with point masses": with_point_masses.impute(X, draws=1)[0]["troponin"][hidden],
     "drawn without": without.impute(X, draws=1)[0]["troponin"][hidden],
 }
 pd.DataFrame(
@@ -55,9 +54,8 @@ pd.DataFrame(
     }
 ).round(2)
 
-# %%
-# A density without atoms makes the spike a narrow peak. What it draws lies on both sides of the
-# limit, and below the limit no laboratory reports anything.
+# %% A density without point masses makes the spike a narrow peak. What it draws lies on both sides
+# of the limit, and below the limit no laboratory reports anything.
 edges = np.linspace(0.0, 3.0, 61)
 figure, axes = plt.subplots(1, 3, figsize=(9, 3), sharex=True, sharey=True, layout="constrained")
 for ax, (name, cells) in zip(axes, drawn.items(), strict=True):
@@ -70,7 +68,7 @@ plt.show()
 # %%
 # The rest of the row says how probable the limit is. Where the temperature is high it is not.
 grid = pd.DataFrame({"troponin": np.nan, "leucocytes": np.nan, "temperature": [36.5, 37.5, 38.5]})
-several = np.stack([table["troponin"] for table in with_atoms.impute(grid, draws=500)])
+several = np.stack([table["troponin"] for table in with_point_masses.impute(grid, draws=500)])
 grid.assign(at_the_limit=np.isclose(several, limit).mean(axis=0).round(2)).drop(
     columns=["troponin", "leucocytes"]
 )

@@ -52,7 +52,7 @@ def test_a_note_pasted_ends_it_and_new_rows_are_read_alike(name: str, tmp_path: 
     assert "far from" not in said
     assert "'-999' was read as missing: 6 cells of 'tsh'." in said
     held = json.loads((out / "options.json").read_text("utf-8"))["table"]
-    assert (held["na"], held["ignore"], held["below"]) == (["-999"], ["remark"], "atom")
+    assert (held["na"], held["ignore"], held["below"]) == (["-999"], ["remark"], "limit")
     new = written(tmp_path, table().iloc[1:9].drop(columns=["remark", "y"]), f"new-{name}")
     told = command("predict", out, new, "--json")
     assert json.loads(told.out)["rows"] == 8
@@ -65,7 +65,7 @@ def test_a_note_pasted_ends_it_and_new_rows_are_read_alike(name: str, tmp_path: 
         (["--na=-998"], "--na=-998: t.csv has no cell '-998'"),
         (["--na", "crp=-999"], "--na crp=-999: t.csv, column 'crp' has no cell '-999'"),
         (["--na", "ths=-999"], "did you mean 'tsh'?"),
-        (["--below", "half"], "--below takes atom or missing; got 'half'"),
+        (["--below", "half"], "--below takes limit or missing; got 'half'"),
     ],
 )
 def test_what_matches_nothing_is_refused_before_any_work(

@@ -71,8 +71,8 @@ def test_a_level_that_never_was_drawn_has_a_finite_loss() -> None:
 
 def test_a_mass_at_the_resolution_is_the_density_of_its_cell() -> None:
     """Half of the rows are exactly 0 in steps of 0.1; the others are uniform on (0, 1)."""
-    at_atom = np.array([[True], [False]])
-    found = at_resolution(np.log([0.5, 0.5]), at_atom, np.array([0.1]))
+    at_point_mass = np.array([[True], [False]])
+    found = at_resolution(np.log([0.5, 0.5]), at_point_mass, np.array([0.1]))
     np.testing.assert_allclose(np.exp(found), [5.0, 0.5])
 
 
@@ -86,9 +86,9 @@ class HalfZero:
 
 def test_cells_at_an_atom_are_not_jittered_and_count_by_their_mass() -> None:
     cells = Cells(np.array([[0.0], [0.5]]), np.empty((2, 0), int))
-    jitter = np.array([[-0.04], [0.03]])  # which would take the atom out of the support
+    jitter = np.array([[-0.04], [0.03]])  # which would take the point mass out of the support
     task = Task("hidden", cells, cells, jitter, jitter, np.array([0.1]), np.empty(0, int), cells)
-    ours = Ours(MixtureDensity, atoms=lambda density: [np.array([0.0])])
+    ours = Ours(MixtureDensity, point_masses=lambda density: [np.array([0.0])])
     np.testing.assert_allclose(np.exp(ours.log_density(HalfZero(), task)), [5.0, 0.5])
 
 

@@ -225,8 +225,8 @@ class ConditionalDistribution:
         Parameters
         ----------
         column : str or int
-            Name or position of a column with levels, or of a real column with atoms: its levels
-            are ``"another value"`` and the atoms.
+            Name or position of a column with levels, or of a real column with point masses: its
+            levels are ``"another value"`` and the point masses.
 
         Returns
         -------
@@ -263,10 +263,10 @@ class ConditionalDistribution:
         Returns
         -------
         pandas.Series
-            ``log p(given, values) - log p(given)`` in nats, in the units of the table: a density
-            in real cells, a probability of categories and at atoms. Of other kinds it is a density
-            of what the model has for them: the root of a count, the place of an ordered level,
-            cosine and sine of an angle.
+            ``log p(given, values) - log p(given)`` in nats, in the units of the table: a density in
+            real cells, a probability of categories and at point masses. Of other kinds it is a
+            density of what the model has for them: the root of a count, the place of an ordered
+            level, cosine and sine of an angle.
 
         Raises
         ------

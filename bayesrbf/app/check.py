@@ -167,7 +167,7 @@ def _density(table: pd.DataFrame, columns: Columns) -> MixtureDensity:
     return MixtureDensity(
         DRIFT_COMPONENTS,
         column_maps="power",
-        atoms="auto",
+        point_masses="auto",
         n_init=1,
         max_iter=200,
         tol=1e-4,

@@ -433,19 +433,19 @@ def joined_rows(tables: Sequence[Observations]) -> Observations:
 
 
 @dataclass(frozen=True)
-class ColumnAtoms:
-    """Point masses of a real column: a category has each cell's atom, and its real is missing.
+class ColumnPointMasses:
+    """Point masses of a real column: a category names the cell's point mass; its real is missing.
 
-    Its level 0 is a cell at no atom.
+    Its level 0 is a cell at no point mass.
     """
 
     feature: int
     """The real column."""
     category: int
-    """The categorical column whose levels after the first are the atoms."""
-    values: Float[np.ndarray, " atom"]
+    """The categorical column whose levels after the first are the point masses."""
+    values: Float[np.ndarray, " point_mass"]
     """Values in the user's units, in rising order."""
-    standard: Float[np.ndarray, " atom"]
+    standard: Float[np.ndarray, " point_mass"]
     """Values in the units of the model."""
 
 

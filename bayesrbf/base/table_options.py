@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-BELOW: Final = ("atom", "missing")
+BELOW: Final = ("limit", "missing")
 """Values of ``below``."""
 _ALONE: Final = ("id", "group", "time", "centre", "score")
 _PLAIN: Final = ("ignore", "categorical", "real", "count", "dates", "by")
@@ -51,7 +51,7 @@ class TableOptions:
         1,234 one thousand.
     decimal : str, optional
         The decimal mark, where numbers leave it open: "," makes 1,234 a bit more than one.
-    below : {"atom", "missing"}
+    below : {"limit", "missing"}
         What <5 is among numbers: a value of its own, next to the limit, or a missing cell.
     dates : tuple of str
         Columns of dates, read as days since 2000-01-01: a,b or repeated.
@@ -85,7 +85,7 @@ class TableOptions:
     kind: tuple[str, ...] = ()
     thousands: str | None = None
     decimal: str | None = None
-    below: str = "atom"
+    below: str = "limit"
     dates: tuple[str, ...] = ()
     day_first: bool = False
     group: str | None = None

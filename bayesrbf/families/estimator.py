@@ -533,9 +533,10 @@ class Estimator(BaseEstimator, ABC):
             correlation; the interval ``lower`` to ``upper``, which holds the fitted information.
             The interval is NaN for a point, and where draws leave the density as it is, as those of
             stacks and kernel networks do. The columns are the ``label``, the real ones, the
-            categorical ones, missingness indicators, and for a real column with atoms an indicator
-            of which atom the cell is; an angle has two, its cosine and its sine. There is no label
-            where the density was fitted without it, as in RBF networks and sparse mixtures.
+            categorical ones, missingness indicators, and for a real column with point masses an
+            indicator of which point mass the cell is; an angle has two, its cosine and its sine.
+            There is no label where the density was fitted without it, as in RBF networks and sparse
+            mixtures.
 
         Raises
         ------

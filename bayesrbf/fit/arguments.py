@@ -91,7 +91,7 @@ def _or(words: str, instead: tuple[object, ...]) -> str:
 SHARED: Final[dict[str, Rule]] = {
     "covariance_type": one_of(*COVARIANCE_TYPES),
     "column_maps": one_of("power", None),
-    "atoms": one_of("auto", None),
+    "point_masses": one_of("auto", None),
     "missingness": one_of("ignorable", "informative"),
     "handle_unknown": one_of("missing", "error"),
     "inference": one_of("map", "laplace", "advi", "gibbs", "nuts", "bootstrap"),

@@ -285,9 +285,9 @@ class Reading:
         return "ignorable" if missingness == "cv" or self.of_sample else missingness
 
     @property
-    def finds_atoms(self) -> bool:
+    def finds_point_masses(self) -> bool:
         """Whether frequent values of real columns are point masses."""
-        return self.arguments.get("atoms") == "auto"
+        return self.arguments.get("point_masses") == "auto"
 
     @property
     def seed(self) -> int:
@@ -380,9 +380,9 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
     orders = table.level_orders(rows, columns)
     columns, cells = columns.in_levels(orders), table.recoded(cells, orders)
     table.check_spreads(cells.real, rows.weights, columns.real_names)
-    if reading.finds_atoms:
-        atoms = table.atoms_of(replace(cells, weights=rows.weights), columns)
-        columns = replace(columns, atoms=atoms)
+    if reading.finds_point_masses:
+        point_masses = table.point_masses_of(replace(cells, weights=rows.weights), columns)
+        columns = replace(columns, point_masses=point_masses)
         cells = table.encode(X, columns)
     training = TrainingTable(
         reading.owner,

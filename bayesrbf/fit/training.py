@@ -227,10 +227,10 @@ def _read_collection(
     orders = table.level_orders(weighed, columns)
     columns, weighed = columns.in_levels(orders), table.recoded(weighed, orders)
     rows = rows.map(partial(table.recoded, orders=orders))
-    if reading.finds_atoms:
-        columns = replace(columns, atoms=table.atoms_of(weighed, columns))
-        weighed = table.at_their_atoms(weighed, columns)
-        rows = rows.map(partial(table.at_their_atoms, columns=columns))
+    if reading.finds_point_masses:
+        columns = replace(columns, point_masses=table.point_masses_of(weighed, columns))
+        weighed = table.at_their_point_masses(weighed, columns)
+        rows = rows.map(partial(table.at_their_point_masses, columns=columns))
     warn_of_copies(repeated, weighed.n_obs, reading.owner)
     if reading.labelled:
         warn_of_labels(survey.classes, weighed.labels, reading.owner)

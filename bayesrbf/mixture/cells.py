@@ -14,7 +14,7 @@ from scipy.special import log_ndtr, log_softmax, logsumexp, ndtr
 
 from bayesrbf.base.arrays import EVEN_QUADRATURE, QUADRATURE
 from bayesrbf.base.rows import (
-    ColumnAtoms,
+    ColumnPointMasses,
     MixtureParameters,
     MixtureSpecification,
     Observations,
@@ -51,7 +51,7 @@ class CellLaw:
     specification: MixtureSpecification
     in_users_units: Callable[[np.ndarray], np.ndarray]
     """Takes reals out of the units of the parameters, to numbers of the table."""
-    atoms: Sequence[ColumnAtoms] = ()
+    point_masses: Sequence[ColumnPointMasses] = ()
     together: Sequence[range] = ()
     """Reals that are of one column: a cell is judged by all of them."""
     is_smooth: bool = True
@@ -90,17 +90,19 @@ class RealLaws:
         away = (z[:, None] - self.means) / self.sds
         log_below = logsumexp(self._log_free + log_ndtr(away), axis=1)
         log_above = logsumexp(self._log_free + log_ndtr(-away), axis=1)
-        for atoms, mass in self._atoms:
-            at = z[:, atoms.feature, None]
+        for point_masses, mass in self._point_masses:
+            at = z[:, point_masses.feature, None]
             for log_side, side in (
-                (log_below, atoms.standard <= at),
-                (log_above, atoms.standard >= at),
+                (log_below, point_masses.standard <= at),
+                (log_above, point_masses.standard >= at),
             ):
-                # there may be no atom on that side, and a cell that is not judged is NaN
+                # there may be no point mass on that side, and a cell that is not judged is NaN
                 with np.errstate(divide="ignore", invalid="ignore"):
                     beyond = np.log(np.where(side, mass, 0.0).sum(axis=1))
-                    log_side[:, atoms.feature] = np.logaddexp(log_side[:, atoms.feature], beyond)
-        # An atom at the cell counts on both sides, so twice the smaller tail can exceed 1.
+                    log_side[:, point_masses.feature] = np.logaddexp(
+                        log_side[:, point_masses.feature], beyond
+                    )
+        # A point mass at the cell counts on both sides, so twice the smaller tail can exceed 1.
         log_tail = np.minimum(np.log(2) + np.minimum(log_below, log_above), 0.0)
         if self.law.prob is None:
             lower, upper = (np.full(z.shape, np.nan) for _ in range(2))
@@ -121,23 +123,27 @@ class RealLaws:
         """Quantile of every cell at probability ``share``, by bisection, in the user's units."""
         low = (self.means - FARTHEST * self.sds).min(axis=1)
         high = (self.means + FARTHEST * self.sds).max(axis=1)
-        for atoms, _ in self._atoms:
-            low[:, atoms.feature] = np.minimum(low[:, atoms.feature], atoms.standard[0] - 1)
-            high[:, atoms.feature] = np.maximum(high[:, atoms.feature], atoms.standard[-1] + 1)
+        for point_masses, _ in self._point_masses:
+            low[:, point_masses.feature] = np.minimum(
+                low[:, point_masses.feature], point_masses.standard[0] - 1
+            )
+            high[:, point_masses.feature] = np.maximum(
+                high[:, point_masses.feature], point_masses.standard[-1] + 1
+            )
         # Bisection needs no derivative, and none exists at a point mass, where the function jumps.
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             beyond = self.below(middle) >= share
             low, high = np.where(beyond, low, middle), np.where(beyond, middle, high)
         quantiles = self.law.in_users_units(high)
-        for atoms, mass in self._atoms:
+        for point_masses, mass in self._point_masses:
             # Bisection ends next to a point mass: it is the quantile if its jump crosses the level.
-            for index, value in enumerate(atoms.values):
+            for index, value in enumerate(point_masses.values):
                 at = np.full(low.shape, np.nan)
-                at[:, atoms.feature] = atoms.standard[index]
-                upto = self.below(at)[:, atoms.feature]
+                at[:, point_masses.feature] = point_masses.standard[index]
+                upto = self.below(at)[:, point_masses.feature]
                 jump = (upto - mass[:, index] < share) & (share <= upto)
-                quantiles[jump, atoms.feature] = value
+                quantiles[jump, point_masses.feature] = value
         return quantiles
 
     def points(
@@ -158,9 +164,9 @@ class RealLaws:
         values = self.law.in_users_units(cells)[..., features].reshape(n_rows, -1, n_axes)
         weights = self._free[:, :, features[0], None] * np.tile(masses / n_axes, n_axes)
         weights = weights.reshape(n_rows, -1)
-        for atoms, mass in self._atoms:
-            if atoms.feature in features:
-                added = np.broadcast_to(atoms.values[:, None], (*mass.shape, 1))
+        for point_masses, mass in self._point_masses:
+            if point_masses.feature in features:
+                added = np.broadcast_to(point_masses.values[:, None], (*mass.shape, 1))
                 values = np.concatenate([values, added], axis=1)
                 weights = np.hstack([weights, mass])
         weights = np.where(weights < MIN_POINT_WEIGHT, 0.0, weights)
@@ -169,9 +175,9 @@ class RealLaws:
     def below(self, z: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
         """Distribution function at ``z`` in standard units, point masses included."""
         below = (self._free * ndtr((z[:, None] - self.means) / self.sds)).sum(axis=1)
-        for atoms, mass in self._atoms:
-            under = atoms.standard <= z[:, atoms.feature, None]
-            below[:, atoms.feature] += np.where(under, mass, 0.0).sum(axis=1)
+        for point_masses, mass in self._point_masses:
+            under = point_masses.standard <= z[:, point_masses.feature, None]
+            below[:, point_masses.feature] += np.where(under, mass, 0.0).sum(axis=1)
         return below
 
     def _moment(
@@ -187,9 +193,9 @@ class RealLaws:
             of_column[:, :, features] = roots
             moments = self._mean_of(order, centre, of_column, nodes, masses.prod(axis=1))
             total[:, features] = moments[:, features]
-        for atoms, mass in self._atoms:
-            away = atoms.values - centre[:, atoms.feature, None]
-            total[:, atoms.feature] += (mass * away**order).sum(axis=1)
+        for point_masses, mass in self._point_masses:
+            away = point_masses.values - centre[:, point_masses.feature, None]
+            total[:, point_masses.feature] += (mass * away**order).sum(axis=1)
         return total
 
     def _mean_of(
@@ -209,22 +215,22 @@ class RealLaws:
         return total
 
     @cached_property
-    def _atoms(self) -> list[tuple[ColumnAtoms, Float[np.ndarray, "row atom"]]]:
-        """Point masses of every column with atoms, and their probabilities."""
+    def _point_masses(self) -> list[tuple[ColumnPointMasses, Float[np.ndarray, "row point_mass"]]]:
+        """Point masses of every column with point masses, and their probabilities."""
         masses = []
-        for atoms in self.law.atoms:
-            theta = self.law.parameters.category_probabilities[atoms.category]
+        for point_masses in self.law.point_masses:
+            theta = self.law.parameters.category_probabilities[point_masses.category]
             shares = np.broadcast_to(np.exp(self.log_shares), self.means.shape)
-            masses.append((atoms, shares[:, :, atoms.feature] @ theta[:, 1:]))
+            masses.append((point_masses, shares[:, :, point_masses.feature] @ theta[:, 1:]))
         return masses
 
     @cached_property
     def _log_free(self) -> Float[np.ndarray, "row component feature"]:
         """``log p(k, no point mass)`` of every cell."""
         log_free = np.broadcast_to(self.log_shares, self.means.shape).copy()
-        for atoms in self.law.atoms:
-            theta = self.law.parameters.category_probabilities[atoms.category]
-            log_free[:, :, atoms.feature] += np.log(theta[:, 0])
+        for point_masses in self.law.point_masses:
+            theta = self.law.parameters.category_probabilities[point_masses.category]
+            log_free[:, :, point_masses.feature] += np.log(theta[:, 0])
         return log_free
 
     @cached_property
@@ -252,7 +258,7 @@ def level_tails(
 # :math:`d = x_o - \mu_o`, every leave-one-out conditional of a component comes from one
 # inverse: :math:`x_j | x_{o \setminus j}, k \sim N(x_j - (Q d)_j / Q_{jj}, 1 / Q_{jj})`.
 # Components are weighted by :math:`p(k | x_{o \setminus j}) \propto p(k, x_o) / p(x_j |
-# x_{o \setminus j}, k)`, so a cell has no say in how it is judged. In a column with atoms a
+# x_{o \setminus j}, k)`, so a cell has no say in how it is judged. In a column with point masses a
 # the distribution is :math:`F(x) = \sum_k p(k | x_{o \setminus j}) (\theta_{kj0}
 # \Phi_k(x) + \sum_{a \le x} \theta_{kja})`. Everything is computed in logs: a tail may be far
 # smaller than the smallest number.
@@ -313,7 +319,7 @@ def judge_cells(rows: Observations, law: CellLaw) -> JudgedCells:
         odd, odd_levels = verdict.log_tail < ODD, verdict.level_log_tail < ODD
         positions = np.flatnonzero(odd.any(axis=1) | odd_levels.any(axis=1))
         odd_rows = rows.take(positions)
-        rest = without(odd_rows, odd[positions], odd_levels[positions], law.atoms)
+        rest = without(odd_rows, odd[positions], odd_levels[positions], law.point_masses)
         anew = leave_one_cell_out(rest, law).completed_by(hidden_cells(rest, odd_rows, law))
         verdict = verdict.with_rows(positions, anew)
     return verdict
@@ -323,11 +329,11 @@ def without(
     rows: Observations,
     reals: Bool[np.ndarray, "obs feature"],
     levels: Bool[np.ndarray, "obs categorical"],
-    atoms: Sequence[ColumnAtoms] = (),
+    point_masses: Sequence[ColumnPointMasses] = (),
 ) -> Observations:
     """Rows with the marked cells set to missing, codes of point masses included."""
     levels = levels.copy()
-    for column in atoms:
+    for column in point_masses:
         levels[:, column.category] |= reals[:, column.feature]
     return replace(
         rows, real=np.where(reals, np.nan, rows.real), codes=np.where(levels, -1, rows.codes)
@@ -337,8 +343,8 @@ def without(
 def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
     """Leave-one-cell-out prediction of every observed cell, given the label where there is one.
 
-    Rows are in the units of the law. The category of a column's atoms is judged with the real
-    column, and is no cell of its own.
+    Rows are in the units of the law. The category of a column's point masses is judged with the
+    real column, and is no cell of its own.
 
     Two columns that are nearly equal; the second row breaks the pattern:
 
@@ -355,20 +361,20 @@ def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
            [  nan, 0.317]])
     """
     log_joint = law.log_joint(rows)
-    # The closed form is for normal laws. A column with atoms is hidden below and judged by what
-    # the rest of the row says of it, like a missing cell.
+    # The closed form is for normal laws. A column with point masses is hidden below and judged by
+    # what the rest of the row says of it, like a missing cell.
     reals = _reals(rows.real, log_joint, law)
     log_tails, best = _levels(rows.codes, log_joint, law.parameters)
     nothing = np.zeros(rows.real.shape, dtype=bool), np.zeros(rows.codes.shape, dtype=bool)
-    for features in (*([atoms.feature] for atoms in law.atoms), *law.together):
+    for features in (*([point_masses.feature] for point_masses in law.point_masses), *law.together):
         column = nothing[0].copy()
         column[:, features] = True
-        verdict = hidden_cells(without(rows, column, nothing[1], law.atoms), rows, law)
+        verdict = hidden_cells(without(rows, column, nothing[1], law.point_masses), rows, law)
         alone = (verdict.log_tail, verdict.expected, verdict.lower, verdict.upper)
         for every, of_column in zip(reals, alone, strict=True):
             every[:, features] = of_column[:, features]
-    for atoms in law.atoms:
-        log_tails[:, atoms.category], best[:, atoms.category] = np.nan, -1
+    for point_masses in law.point_masses:
+        log_tails[:, point_masses.category], best[:, point_masses.category] = np.nan, -1
     log_tail, expected, lower, upper = reals
     return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
 
@@ -378,12 +384,12 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
     log_shares = log_softmax(law.log_joint(rest), axis=1)
     z = rows.real.copy()
     theta = law.parameters.category_probabilities
-    for atoms in law.atoms:
-        at = rows.codes[:, atoms.category]
+    for point_masses in law.point_masses:
+        at = rows.codes[:, point_masses.category]
         # A cell at a point mass is NaN among the reals and gets the value of the point mass. Codes
         # 0 (no point mass) and -1 (missing) pick a number here that the next line does not use.
-        standard = np.append(atoms.standard, np.nan)[at - 1]
-        z[:, atoms.feature] = np.where(at > 0, standard, z[:, atoms.feature])
+        standard = np.append(point_masses.standard, np.nan)[at - 1]
+        z[:, point_masses.feature] = np.where(at > 0, standard, z[:, point_masses.feature])
     results = [np.full_like(z, np.nan) for _ in range(4)]
     for block_rows, laws in missing_reals(rest.real, log_shares, law):
         hidden = np.isnan(rest.real[block_rows]) & ~np.isnan(z[block_rows])
@@ -396,8 +402,8 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
         cell = rows.codes[hidden_rows, column]
         of_column = level_tails(log_shares[hidden_rows], theta[column], cell)
         log_tails[hidden_rows, column], best[hidden_rows, column] = of_column
-    for atoms in law.atoms:
-        log_tails[:, atoms.category], best[:, atoms.category] = np.nan, -1
+    for point_masses in law.point_masses:
+        log_tails[:, point_masses.category], best[:, point_masses.category] = np.nan, -1
     log_tail, expected, lower, upper = results
     for features in law.together:
         # Bonferroni: log p of a cell is the smallest of its reals plus the log of their number.
@@ -445,7 +451,7 @@ def _reals(
 ) -> list[np.ndarray]:
     """Log tails, means and interval ends of all real cells, each given the rest of its row."""
     n_features = law.specification.n_features
-    plain = replace(law, atoms=(), together=())
+    plain = replace(law, point_masses=(), together=())
     results = [np.full_like(real, np.nan) for _ in range(4)]
     if n_features == 0:
         return results
@@ -574,14 +580,16 @@ Cells = tuple[Float[np.ndarray, "obs feature"], Int[np.ndarray, "obs categorical
 """Real cells and codes."""
 
 
-def column_atoms(mixture: FittedMixture, columns: Columns) -> tuple[ColumnAtoms, ...]:
+def column_point_masses(mixture: FittedMixture, columns: Columns) -> tuple[ColumnPointMasses, ...]:
     """Point masses of the real columns, as numbers of the table and in standard units."""
-    atoms = []
+    point_masses = []
     for feature, category in columns.atomic.items():
-        standard = _in_standard_units(mixture, columns, feature, np.array(columns.atoms[feature]))
+        standard = _in_standard_units(
+            mixture, columns, feature, np.array(columns.point_masses[feature])
+        )
         values = np.array(columns.codes[category].levels[1:])
-        atoms.append(ColumnAtoms(feature, category, values, standard))
-    return tuple(atoms)
+        point_masses.append(ColumnPointMasses(feature, category, values, standard))
+    return tuple(point_masses)
 
 
 def _in_standard_units(
@@ -601,7 +609,7 @@ def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None
         mixture.parameters,
         mixture.specification,
         partial(_numbers, mixture, columns),
-        column_atoms(mixture, columns),
+        column_point_masses(mixture, columns),
         [features for features in columns.features if len(features) > 1],
         all(kind.is_plain or kind.n_reals != 1 for kind in columns.kinds),
         prob,
@@ -636,7 +644,7 @@ def conditional_law(
 def levels_of(
     law: ConditionalLaw, mixture: FittedMixture, columns: Columns, position: int
 ) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]] | None:
-    """Levels of a column, or its atoms, and their probabilities in every row; None without any."""
+    """Levels or point masses of a column and their probabilities in every row; None without any."""
     if position in columns.code_of:
         return columns.kinds[position].levels, law.levels(columns.code_of[position])
     if columns.kinds[position].has_levels:
@@ -672,8 +680,8 @@ def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) ->
         best = np.zeros_like(block_rows.codes)
         for category in range(best.shape[1]):
             best[:, category] = law.levels(category).argmax(axis=1)
-        for atoms in law.law.atoms:
-            best[:, atoms.category] = 0  # a mean is at no atom
+        for point_masses in law.law.point_masses:
+            best[:, point_masses.category] = 0  # a mean is at no point mass
         real[block], codes[block] = _fill(block_rows, columns.encoded(law.mean()), best)
     return real, codes
 
@@ -733,7 +741,7 @@ def trimmed(rows: Observations, mixture: FittedMixture, columns: Columns) -> Obs
         if np.unique(remaining[~np.isnan(remaining)]).size < MIN_ROWS_AFTER_TRIM:
             reals[:, feature] = False
     levels[:, len(columns.levels) :] = False  # missing indicators are no cells
-    return without(rows, reals[positions], levels[positions], law.atoms)
+    return without(rows, reals[positions], levels[positions], law.point_masses)
 
 
 def _oddest(
@@ -781,13 +789,13 @@ def novelty(
         together[block] = _log_density(block_rows, law)
         alone[block] = _cells_alone(block_rows, law).sum(axis=1)
     drawn, _ = sample(law.parameters, law.specification, SIMULATED, rng)
-    for atoms in law.atoms:
-        # A drawn cell at an atom is NaN among the reals, as it is in a user's rows.
-        drawn.real[drawn.codes[:, atoms.category] > 0, atoms.feature] = np.nan
+    for point_masses in law.point_masses:
+        # A drawn cell at a point mass is NaN among the reals, as it is in a user's rows.
+        drawn.real[drawn.codes[:, point_masses.category] > 0, point_masses.feature] = np.nan
     drawn_alone = _cells_alone(drawn, law)
     reals = ~np.isnan(rows.real)
-    for atoms in law.atoms:
-        reals[:, atoms.feature] |= rows.codes[:, atoms.category] > 0
+    for point_masses in law.point_masses:
+        reals[:, point_masses.feature] |= rows.codes[:, point_masses.category] > 0
     observed = np.hstack([reals, rows.codes >= 0])
     patterns, pattern_of_row = np.unique(observed, axis=0, return_inverse=True)
     pattern_of_row = pattern_of_row.ravel()

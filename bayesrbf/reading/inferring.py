@@ -54,7 +54,7 @@ class TextColumn:
     thousands: str | None = None  # The mark between thousands, where it is open.
     decimal: str | None = None  # The decimal mark, where it is open.
     points_open: bool = False  # Whether points may set thousands apart where the numbers allow it.
-    below: str = "atom"  # Meaning of a cell such as "<5" among numbers.
+    below: str = "limit"  # Meaning of a cell such as "<5" among numbers.
 
     @cached_property
     def marks(self) -> dict[str, str]:

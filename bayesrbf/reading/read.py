@@ -482,7 +482,7 @@ def _misnamed(
     if point not in (None, ",", "."):
         yield f"--decimal takes a comma or a point; got {point!r}."
     if options.below not in BELOW:
-        yield f"--below takes atom or missing; got {options.below!r}."
+        yield f"--below takes limit or missing; got {options.below!r}."
     if mark is not None and mark == point:
         yield f"--thousands and --decimal are both {mark!r}; choose one."
 
@@ -637,7 +637,7 @@ def read_table(
     kind: str | Sequence[str] = (),
     thousands: str | None = None,
     decimal: str | None = None,
-    below: str = "atom",
+    below: str = "limit",
     dates: str | Sequence[str] = (),
     day_first: bool = False,
     group: str | None = None,
@@ -686,7 +686,7 @@ def read_table(
         The character that sets thousands apart, where the numbers leave it open: ``"1,234"``.
     decimal : str, optional
         The decimal mark, where the numbers leave it open: a comma or a point.
-    below : {"atom", "missing"}
+    below : {"limit", "missing"}
         What a cell such as ``<5`` is among numbers: a value of its own, the number next to the
         limit, or missing.
     dates : str or sequence of str

@@ -18,8 +18,7 @@ from bayesrbf.table.columns import (
 from bayesrbf.table.containers import as_frame, missing_per_row, row_names
 from bayesrbf.table.dates import Date
 from bayesrbf.table.encode import (
-    at_their_atoms,
-    atoms_of,
+    at_their_point_masses,
     canonical_positions,
     decode,
     encode,
@@ -28,6 +27,7 @@ from bayesrbf.table.encode import (
     level_orders,
     missing_indicators,
     observed_cells,
+    point_masses_of,
     present_classes,
     read_labels,
     real_cells,
@@ -57,8 +57,7 @@ __all__ = [
     "Date",
     "RowSums",
     "as_frame",
-    "at_their_atoms",
-    "atoms_of",
+    "at_their_point_masses",
     "canonical_order",
     "canonical_positions",
     "check_spreads",
@@ -79,6 +78,7 @@ __all__ = [
     "missing_per_row",
     "near_copies",
     "observed_cells",
+    "point_masses_of",
     "present_classes",
     "read_labels",
     "real_cells",

@@ -54,13 +54,13 @@ class CopiedColumn:
 
 @dataclass(frozen=True)
 class Code:
-    """A categorical variable of the model: a column's levels, missing indicator or atoms."""
+    """A categorical variable of the model: a column's levels, missing indicator or point masses."""
 
     position: int  # Of the column.
     name: str
     levels: tuple[Any, ...]
     is_mask: bool = False
-    feature: int | None = None  # The real whose atoms they are.
+    feature: int | None = None  # The real whose point masses they are.
 
 
 @stored
@@ -73,10 +73,10 @@ class Columns:
     # column, after the categorical ones.
     masked: tuple[int, ...] = ()
     has_names: bool = False  # Whether the table itself named its columns.
-    # Atoms of every real feature, in the order of the features; empty if none were looked for. At
-    # which of them a cell is joins the model as a categorical column, after the masks; the real
-    # cell is missing there.
-    atoms: tuple[tuple[float, ...], ...] = ()
+    # Point masses of every real feature, in the order of the features; empty if none were looked
+    # for. At which of them a cell is joins the model as a categorical column, after the masks; the
+    # real cell is missing there.
+    point_masses: tuple[tuple[float, ...], ...] = ()
     # Missing cells of each column in the rows of the fit.
     missing: tuple[int, ...] = ()
     # Whether the table numbered its columns 0, 1, 2, ... as frames do where they have no names.
@@ -151,20 +151,20 @@ class Columns:
 
     @cached_property
     def codes(self) -> tuple[Code, ...]:
-        """All codes: levels of columns, then masks, then atoms."""
+        """All codes: levels of columns, then masks, then point masses."""
         masks = (Code(i, f"{self.names[i]} is missing", MASK_LEVELS, True) for i in self.masked)
-        atoms = (
+        point_masses = (
             Code(
                 position := self.real_positions[feature],
                 f"{self.real_names[feature]} is",
                 (ELSEWHERE, *self.kinds[position].decode(np.array(values)[:, None]).tolist()),
                 feature=feature,
             )
-            for feature, values in enumerate(self.atoms)
+            for feature, values in enumerate(self.point_masses)
             if values
         )
         of_levels = (Code(i, self.names[i], self.kinds[i].levels) for i in self.code_of)
-        return (*of_levels, *masks, *atoms)
+        return (*of_levels, *masks, *point_masses)
 
     @cached_property
     def masks(self) -> Bool[np.ndarray, " code"]:
@@ -220,7 +220,7 @@ class Columns:
 
     @cached_property
     def levels_of(self) -> dict[str, tuple[object, ...]]:
-        """Levels of columns with levels by name, without missing indicators and atoms."""
+        """Levels of columns with levels by name, without missing indicators and point masses."""
         return {name: kind.levels for name, kind in self.kind_of.items() if kind.has_levels}
 
     @cached_property
@@ -230,7 +230,7 @@ class Columns:
 
     @cached_property
     def atomic(self) -> dict[int, int]:
-        """Index among the codes of the atoms of each real feature that has atoms."""
+        """Index among the codes of the point masses of each real feature that has point masses."""
         features = (code.feature for code in self.codes)
         return {at: index for index, at in enumerate(features) if at is not None}
 
@@ -307,8 +307,11 @@ class Columns:
         originals = [column.original for column in self.copies]
         placed = within(originals, 0, n) and not set(originals) & set(self.left_out)
         yield placed, "a column of the model for every copy"
-        yield len(self.atoms) in (0, len(self.real_positions)), "atoms for every real feature"
-        yield all(map(ascending, self.atoms)), "atoms in rising order"
+        yield (
+            len(self.point_masses) in (0, len(self.real_positions)),
+            "point masses for every real feature",
+        )
+        yield all(map(ascending, self.point_masses)), "point masses in rising order"
 
 
 def learn_columns(
@@ -606,7 +609,7 @@ def level_values(codes: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
 
 
 def joined_columns(first: Columns, second: Columns) -> Columns:
-    """Columns of the rows of two blocks, without missing indicators and atoms.
+    """Columns of the rows of two blocks, without missing indicators and point masses.
 
     A column that is empty in one block is what it is in the other. ValueError if the blocks have
     other columns, TypeError if a column holds another kind of cells.

@@ -39,7 +39,7 @@ from bayesrbf.table.order import canonical_levels, canonical_order, weigh_unlabe
 
 SHARE: Final = 0.05
 """Minimum share of a column's cells at a point mass."""
-ROWS_OF_ATOM: Final = 5.0
+ROWS_OF_POINT_MASS: Final = 5.0
 """Minimum number of rows at a point mass."""
 AHEAD: Final = 3.0
 """Minimum ratio of a point mass's frequency to that of either neighbouring value."""
@@ -47,15 +47,15 @@ OTHERS: Final = 5
 """Minimum number of other values: a column with fewer is a coarse scale."""
 
 
-def find_atoms(
+def find_point_masses(
     cells: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
 ) -> tuple[float, ...]:
-    """The atoms of a column, in rising order; a row counts as often as it weighs.
+    """The point masses of a column, in rising order; a row counts as often as it weighs.
 
     An ordinary value of a coarse scale is about as frequent as its neighbours:
 
     >>> grades, spiked = np.repeat(np.arange(8.0), 10), np.r_[np.zeros(20), np.arange(60.0)]
-    >>> find_atoms(grades, np.ones(80)), find_atoms(spiked, np.ones(80))
+    >>> find_point_masses(grades, np.ones(80)), find_point_masses(spiked, np.ones(80))
     ((), (0.0,))
     """
     present = ~np.isnan(cells)
@@ -64,36 +64,40 @@ def find_atoms(
     padded = np.pad(counts, 1)
     neighbours = np.maximum(padded[:-2], padded[2:])
     often = (
-        (counts >= SHARE * counts.sum()) & (counts >= ROWS_OF_ATOM) & (counts >= AHEAD * neighbours)
+        (counts >= SHARE * counts.sum())
+        & (counts >= ROWS_OF_POINT_MASS)
+        & (counts >= AHEAD * neighbours)
     )
     if values.size - often.sum() < OTHERS:
         return ()
     return tuple(values[often].tolist())
 
 
-def atoms_of(rows: Observations, columns: Columns) -> tuple[tuple[float, ...], ...]:
-    """The atoms of every real feature: those of columns of numbers are looked for."""
+def point_masses_of(rows: Observations, columns: Columns) -> tuple[tuple[float, ...], ...]:
+    """The point masses of every real feature: those of columns of numbers are looked for."""
     numbers = columns.number_features.values()
     return tuple(
-        find_atoms(cells, rows.weights) if feature in numbers else ()
+        find_point_masses(cells, rows.weights) if feature in numbers else ()
         for feature, cells in enumerate(rows.real.T)
     )
 
 
-def at_atoms(cells: Float[np.ndarray, " obs"], atoms: tuple[float, ...]) -> np.ndarray:
-    """Code of each cell: -1 missing, 0 at no atom, else 1 plus the index of its atom."""
-    same = cells[:, None] == np.asarray(atoms)
+def at_point_masses(
+    cells: Float[np.ndarray, " obs"], point_masses: tuple[float, ...]
+) -> np.ndarray:
+    """Code of each cell: -1 missing, 0 at no point mass, else 1 plus the index of the mass."""
+    same = cells[:, None] == np.asarray(point_masses)
     codes = np.where(same.any(axis=1), same.argmax(axis=1) + 1, 0)
     return np.where(np.isnan(cells), -1, codes)
 
 
-def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
-    """Rows with real cells at atoms made missing, and a code for the atom of each cell.
+def at_their_point_masses(rows: Observations, columns: Columns) -> Observations:
+    """Rows with real cells at point masses made missing, and a code for each point mass.
 
     >>> from bayesrbf.table.kinds import Real
     >>> cells, no_codes = np.array([[0.0], [2.0]]), np.zeros((2, 0), int)
     >>> rows = Observations(cells, no_codes, np.ones(2, int), np.ones(2))
-    >>> apart = at_their_atoms(rows, Columns(("x",), (Real(),), atoms=((0.0,),)))
+    >>> apart = at_their_point_masses(rows, Columns(("x",), (Real(),), point_masses=((0.0,),)))
     >>> apart.real.ravel(), apart.codes.ravel()
     (array([nan,  2.]), array([1, 0]))
     """
@@ -102,7 +106,7 @@ def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
     real = rows.real.copy()
     codes = [rows.codes]
     for feature in columns.atomic:
-        at = at_atoms(real[:, feature], columns.atoms[feature])
+        at = at_point_masses(real[:, feature], columns.point_masses[feature])
         real[at > 0, feature] = np.nan
         codes.append(at[:, None])
     return replace(rows, real=real, codes=np.concatenate(codes, axis=1))
@@ -111,16 +115,16 @@ def at_their_atoms(rows: Observations, columns: Columns) -> Observations:
 def real_cells(
     real: Float[np.ndarray, "obs feature"], codes: Int[np.ndarray, "obs category"], columns: Columns
 ) -> Float[np.ndarray, "obs feature"]:
-    """Real cells of the table, including those at atoms: inverse of :func:`at_their_atoms`.
+    """Real cells of the table, point masses included: inverse of :func:`at_their_point_masses`.
 
     >>> from bayesrbf.table.kinds import Real
-    >>> columns = Columns(("x",), (Real(),), atoms=((0.0,),))
+    >>> columns = Columns(("x",), (Real(),), point_masses=((0.0,),))
     >>> real_cells(np.array([[np.nan], [2.0]]), np.array([[1], [0]]), columns).ravel()
     array([0., 2.])
     """
     real = real.copy() if columns.atomic else real
     for feature, category in columns.atomic.items():
-        values = np.array([np.nan, *columns.atoms[feature]])
+        values = np.array([np.nan, *columns.point_masses[feature]])
         at = codes[:, category]
         real[:, feature] = np.where(at > 0, values[at], real[:, feature])
     return real
@@ -187,7 +191,7 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
         np.ones(n_rows),
         missing=missing,
     )
-    return at_their_atoms(rows, columns)
+    return at_their_point_masses(rows, columns)
 
 
 def _check_columns(cells: Cells, columns: Columns) -> None:
@@ -283,9 +287,9 @@ def decode(
 ) -> Any:
     """Write arrays back as a table of the same type as ``like``.
 
-    Codes of masks are left out; a real cell whose code names an atom is that atom, and other reals
-    are the nearest cell of their kind: a whole number, a level. The index and
-    the dtypes of columns are those of ``like`` where they still fit. An array is float64 when every
+    Codes of masks are left out; a real cell whose code names a point mass is that point mass, and
+    other reals are the nearest cell of their kind: a whole number, a level. The index and the
+    dtypes of columns are those of ``like`` where they still fit. An array is float64 when every
     column is a number, else object.
 
     >>> import numpy as np
@@ -630,7 +634,7 @@ def recoded(rows: Observations, orders: LevelOrders) -> Observations:
     array([1, 0])
     """
     codes = rows.codes.copy()
-    for column, order in zip(codes.T, orders, strict=False):  # masks and atoms come after
+    for column, order in zip(codes.T, orders, strict=False):  # masks and point masses come after
         column[:] = np.append(np.argsort(order), -1)[column]
     return replace(rows, codes=codes)
 
@@ -638,7 +642,7 @@ def recoded(rows: Observations, orders: LevelOrders) -> Observations:
 def canonical_positions(rows: Observations, columns: Columns) -> Int[np.ndarray, " column"]:
     """Positions of the table's columns, in the canonical order of some rows."""
     order = canonical_order(rows)
-    # Masks and atoms go with their columns.
+    # Masks and point masses go with their columns.
     level_columns = order.categories[order.categories < len(columns.levels)]
     pairs = ((columns.real_positions, order.features), ([*columns.code_of], level_columns))
     positions = np.concatenate([np.array(columns, int)[order] for columns, order in pairs])
@@ -656,7 +660,7 @@ def hide(
     """Mask cells: they become missing, and their missing indicators do, too.
 
     The indicator of a cell is hidden with it, because it says that the cell was measured, unless
-    ``indicators`` is False; those of all other cells stay. So is what is said of its atoms.
+    ``indicators`` is False; those of all other cells stay. So is what is said of its point masses.
 
     >>> from bayesrbf.table import encode, learn_columns
     >>> columns = learn_columns([["b", 1.5], ["a", None]], missingness="informative")
@@ -683,7 +687,7 @@ def replaced(
     *,
     masks: bool = False,
 ) -> Observations:
-    """Rows with selected cells from other rows, atoms included; indicators only with ``masks``.
+    """Rows with selected cells from other rows, point masses too; indicators only with ``masks``.
 
     >>> from bayesrbf.table import encode, learn_columns
     >>> columns = learn_columns([["b", 1.5], ["a", 2.5]])
@@ -717,6 +721,6 @@ def with_column(
         codes[:, columns.code_of[position]] = cells
     else:
         real[:, columns.features[position]] = columns.kinds[position].encode(cells)
-    source = at_their_atoms(replace(rows, real=real, codes=codes), columns)
+    source = at_their_point_masses(replace(rows, real=real, codes=codes), columns)
     taken = np.tile(np.arange(len(columns.names)) == position, (rows.n_obs, 1))
     return replaced(rows, source, taken, columns)

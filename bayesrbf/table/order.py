@@ -612,7 +612,7 @@ FACTOR, FAR_FACTOR = 1.5, 5.0
 Dependent columns raise the ratio: on 40 real tables of different people it was up to 1.4."""
 LEVEL: Final = 0.005
 """Significance level at which equal pairs are more than chance."""
-ATOMS: Final = 10
+MAX_DISTINCT: Final = 10
 """Maximum number of repeated values of a single column, such as 0 and limits of detection, that
 are no sign of copies."""
 LEFT_OUT: Final = 3
@@ -711,7 +711,10 @@ def near_copies(rows: Observations) -> tuple[int, int]:
         units = np.unique(np.column_stack([group, numbers])[copies], axis=0)[:, 0]
         repeated = units.size - np.unique(units).size
         # A few repeated values of a single remaining column are no sign of copies.
-        if sum(other.stands_for for other in rest.columns) == 1 and np.unique(units).size <= ATOMS:
+        if (
+            sum(other.stands_for for other in rest.columns) == 1
+            and np.unique(units).size <= MAX_DISTINCT
+        ):
             continue
         found = max(found, (repeated, columns.columns[j].position), key=lambda pair: pair[0])
     return found

@@ -12,7 +12,7 @@ import pandas as pd
 
 from bayesrbf import MixtureDensity
 from bayesrbf.mixture.missing import conditional_cells
-from bayesrbf.table.encode import encode, find_atoms
+from bayesrbf.table.encode import encode, find_point_masses
 from bench.density_scores import at_resolution
 from bench.density_tables import Cells, Task
 
@@ -45,9 +45,9 @@ def untypical_rows(density: MixtureDensity, cells: Cells) -> Array:
     return density.novelty(frame(cells))
 
 
-def atoms_of(density: MixtureDensity) -> list[Array]:
-    """Atoms of every real column."""
-    return [np.asarray(values) for values in density.columns_.atoms]
+def point_masses_of(density: MixtureDensity) -> list[Array]:
+    """Point masses of every real column."""
+    return [np.asarray(values) for values in density.columns_.point_masses]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Ours:
     """A density, and how it answers each question. What is better at one is exchanged here."""
 
     make: Callable[[], MixtureDensity]
-    atoms: Callable[[Any], Sequence[Array]] | None = None
+    point_masses: Callable[[Any], Sequence[Array]] | None = None
     """Values of every real column that a fitted density takes for point masses.
 
     Cells there are given as they are, and jittered elsewhere."""
@@ -69,21 +69,21 @@ class Ours:
     def learn(self, task: Task) -> Any:
         """The density that densities and imputations are asked of."""
         real, jitter = task.train.real, task.train_jitter
-        if self.atoms is not None:
+        if self.point_masses is not None:
             ones = np.ones(len(real))
-            at_atom = [np.isin(column, find_atoms(column, ones)) for column in real.T]
-            jitter = np.where(np.column_stack(at_atom), 0.0, jitter)
+            at_point_mass = [np.isin(column, find_point_masses(column, ones)) for column in real.T]
+            jitter = np.where(np.column_stack(at_point_mass), 0.0, jitter)
         return self.make().fit(frame(Cells(real + jitter, task.train.codes)))
 
     def log_density(self, density: Any, task: Task) -> Array:
-        """Of new rows: cells at an atom are compared at the column's resolution."""
+        """Of new rows: cells at a point mass are compared at the column's resolution."""
         real = task.test.real
-        at_atom = np.zeros(real.shape, bool)
-        if self.atoms is not None:
-            pairs = zip(real.T, self.atoms(density), strict=True)
-            at_atom = np.column_stack([np.isin(column, values) for column, values in pairs])
-        cells = Cells(np.where(at_atom, real, real + task.test_jitter), task.test.codes)
-        return at_resolution(density.score_samples(frame(cells)), at_atom, task.resolution)
+        at_point_mass = np.zeros(real.shape, bool)
+        if self.point_masses is not None:
+            pairs = zip(real.T, self.point_masses(density), strict=True)
+            at_point_mass = np.column_stack([np.isin(column, values) for column, values in pairs])
+        cells = Cells(np.where(at_point_mass, real, real + task.test_jitter), task.test.codes)
+        return at_resolution(density.score_samples(frame(cells)), at_point_mass, task.resolution)
 
 
 def hidden(ours: Ours, task: Task) -> Answer:
@@ -111,7 +111,7 @@ def level_probabilities(density: Any, task: Task, code: Array) -> Array:
     result = np.zeros((len(code), int(task.levels.max(initial=1))))
     columns = density.columns_
     names = [columns.names[position] for position in columns.categorical_positions]
-    cells = zip(names, columns.levels, found[: len(names)], strict=True)  # atoms come after
+    cells = zip(names, columns.levels, found[: len(names)], strict=True)  # point masses come after
     for name, levels, probabilities in cells:
         mine = np.flatnonzero(code[:, 1] == int(name[1:]))
         places = [int(level[1:]) for level in levels]
@@ -151,7 +151,9 @@ AUTO: dict[str, Any] = {
 }
 
 OURS: dict[str, Ours] = {
-    "pool": Ours(lambda: MixtureDensity(**AUTO, atoms="auto", pool=8), atoms_of),
-    "trimmed pool": Ours(lambda: MixtureDensity(**AUTO, atoms="auto", trim=True, pool=8), atoms_of),
+    "pool": Ours(lambda: MixtureDensity(**AUTO, point_masses="auto", pool=8), point_masses_of),
+    "trimmed pool": Ours(
+        lambda: MixtureDensity(**AUTO, point_masses="auto", trim=True, pool=8), point_masses_of
+    ),
 }
 """Columns of the table; the trimmed pool is the density of the report."""

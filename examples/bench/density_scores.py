@@ -11,13 +11,13 @@ MIN_PROBABILITY = 1e-3
 """Probabilities of levels are held above this, so that one miss among few draws is not infinite."""
 
 
-def at_resolution(log_density: Array, at_atom: Array, resolution: Array) -> Array:
+def at_resolution(log_density: Array, at_point_mass: Array, resolution: Array) -> Array:
     """Log densities of rows where some cells are point masses, compared at the columns' resolution.
 
-    A mass m at an atom of a column of resolution r counts as the density m / r around it:
-    ``log p(row) - sum_{j at an atom} log r_j``.
+    A mass m at a point mass of a column of resolution r counts as the density m / r around it:
+    ``log p(row) - sum_{j at a point mass} log r_j``.
     """
-    return log_density - (at_atom * np.log(resolution)).sum(axis=1)
+    return log_density - (at_point_mass * np.log(resolution)).sum(axis=1)
 
 
 def crps(draws: Array, truth: Array) -> Array:

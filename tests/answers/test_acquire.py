@@ -22,7 +22,7 @@ from bayesrbf import (
 )
 from tests.cases import generative, some_quick
 from tests.fit.class_tables import CLASSES, iris, table
-from tests.fit.test_atoms import spiked
+from tests.fit.test_point_masses import spiked
 
 COSTS = pd.DataFrame(
     {"sail": [0.0, 4.0, 50.0], "reef": [1.0, 0.5, 20.0], "harbour": [3.0, 3.0, 3.0]}, index=CLASSES
@@ -116,7 +116,7 @@ def test_a_column_that_tells_nothing_of_the_class_gains_nothing() -> None:
 def test_atoms_counts_and_ordered_levels_can_be_measured() -> None:
     X = spiked(holes=0.0)
     y = (X[:, 1] > 1.2).astype(int)
-    model = generative(n_init=1, random_state=0, atoms="auto", column_maps="power").fit(X, y)
+    model = generative(n_init=1, random_state=0, point_masses="auto", column_maps="power").fit(X, y)
     row = np.array([[np.nan, np.nan]])
     before = entropies(model.predict_proba(row))
     grid = np.linspace(-3.0, 60.0, 20_001)

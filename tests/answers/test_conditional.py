@@ -27,7 +27,7 @@ from tests import kinds
 from tests.cases import first_quick, generative, some_quick
 from tests.families.hybrid.density_tables import mixed_frame, real_table
 from tests.fit.class_tables import iris, table
-from tests.fit.test_atoms import spiked
+from tests.fit.test_point_masses import spiked
 from tests.kinds import share as share
 
 HOLED = np.array([[2.0, np.nan, np.nan], [np.nan, 90.0, 0.6], [np.nan, np.nan, np.nan]])
@@ -125,7 +125,7 @@ def test_a_mapped_cell_has_the_moments_and_quantiles_of_its_density(hidden: floa
 
 
 def test_a_cell_with_atoms_has_masses_and_a_density() -> None:
-    model = MixtureDensity(2, atoms="auto", **MAPPED).fit(spiked())
+    model = MixtureDensity(2, point_masses="auto", **MAPPED).fit(spiked())
     rows = np.array([[np.nan, -1.0], [np.nan, 1.2], [np.nan, 4.0]])
     told = model.conditional(rows)
     masses = told.probabilities("x0")
@@ -241,7 +241,9 @@ MAKERS: dict[str, Any] = {
         n_init=1, random_state=0, class_prior=[0.05, 0.05, 0.9]
     ),
     "calibrated": lambda: HybridMixtureClassifier(n_init=1, cv=2, random_state=0),
-    "with atoms": lambda: generative(n_init=1, random_state=0, atoms="auto", column_maps="power"),
+    "with point masses": lambda: generative(
+        n_init=1, random_state=0, point_masses="auto", column_maps="power"
+    ),
     "informative": lambda: generative(n_init=1, random_state=0, missingness="informative"),
     "kernel": lambda: KernelNetworkClassifier(n_basis=5, random_state=0),
     "stack": lambda: StackedClassifier(["laplace", "normal"], cv=2, random_state=0),

@@ -14,8 +14,8 @@ from bayesrbf.app.predict import novelty_of
 from bayesrbf.mixture.cells import SIMULATED
 from bayesrbf.mixture.points import component_covariances
 from tests.cases import generative
-from tests.fit.test_atoms import spiked
 from tests.fit.test_column_maps import skewed
+from tests.fit.test_point_masses import spiked
 
 ERROR = 4 * 0.5 / SIMULATED**0.5
 

@@ -123,7 +123,9 @@ def pointwise(cells: np.ndarray, *parameters: object) -> np.ndarray:
 def test_rows_in_a_model_of_ones_own_have_the_density_of_the_numerics(shape):
     cells = real_table(missing=0.3)
     cells[3] = np.nan
-    density = MixtureDensity(2, covariance_type=shape, column_maps=None, atoms=None, random_state=0)
+    density = MixtureDensity(
+        2, covariance_type=shape, column_maps=None, point_masses=None, random_state=0
+    )
     fitted = point(density.fit(cells))
     parameters = fitted["weights"], fitted["means"], fitted["covariances"]
     expected = density.score_samples(cells)

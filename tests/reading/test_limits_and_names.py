@@ -41,7 +41,7 @@ def test_limits_are_noted_and_missing_where_asked() -> None:
     assert asked.frame["lab"].isna().tolist() == [True, False, True]
     assert "were read as missing" in asked.notes[0]
     assert np.isnan(numbers("<5", "6.5", na="<5")[0])
-    with pytest.raises(TableError, match="--below takes atom or missing; got 'half'"):
+    with pytest.raises(TableError, match="--below takes limit or missing; got 'half'"):
         read_table(lab("<5", "6.5"), below="half")
 
 

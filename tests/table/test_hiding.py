@@ -16,10 +16,12 @@ X = np.array(
 )
 
 
-@pytest.mark.parametrize("atoms", [(), ((1.5,), (3.0, 4.0))])
+@pytest.mark.parametrize("point_masses", [(), ((1.5,), (3.0, 4.0))])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_hidden_cell_is_as_a_missing_one(seed: int, atoms: tuple[tuple[float, ...], ...]) -> None:
-    columns = replace(learn_columns(X), atoms=atoms)
+def test_a_hidden_cell_is_as_a_missing_one(
+    seed: int, point_masses: tuple[tuple[float, ...], ...]
+) -> None:
+    columns = replace(learn_columns(X), point_masses=point_masses)
     hidden = np.random.default_rng(seed).random(X.shape) < 0.5
     expected = encode(np.where(hidden, None, X), columns)
     found = hide(encode(X, columns), hidden, columns)
@@ -31,9 +33,9 @@ def test_a_hidden_cell_is_as_a_missing_one(seed: int, atoms: tuple[tuple[float, 
 
 @pytest.mark.parametrize("missingness", ["ignorable", "informative"])
 def test_the_share_of_missing_cells_counts_columns(missingness: str) -> None:
-    """Whatever a column has in a row: two reals, a real and the code of its atom, an indicator."""
+    """Whatever a column has in a row: two reals, a real and a point mass, an indicator."""
     some = {"column_kinds": {3: "angle:24"}, "missingness": missingness}
-    columns = replace(learn_columns(X, **some), atoms=((1.5,), (), ()))
+    columns = replace(learn_columns(X, **some), point_masses=((1.5,), (), ()))
     hidden = np.random.default_rng(0).random((64, *X.shape)) < 0.5
     for mask in hidden:
         rows = hide(encode(X, columns), mask, columns)
@@ -53,12 +55,12 @@ def test_a_mask_goes_with_its_cell_and_with_no_other() -> None:
         np.testing.assert_array_equal(codes[:, len(columns.levels) :], np.where(masks, -1, kept))
 
 
-@pytest.mark.parametrize("atoms", [(), ((1.5,), (3.0, 4.0))])
+@pytest.mark.parametrize("point_masses", [(), ((1.5,), (3.0, 4.0))])
 @pytest.mark.parametrize("seed", range(4))
 def test_cells_of_another_row_are_as_if_they_had_stood_there(
-    seed: int, atoms: tuple[tuple[float, ...], ...]
+    seed: int, point_masses: tuple[tuple[float, ...], ...]
 ) -> None:
-    columns = replace(learn_columns(X), atoms=atoms)
+    columns = replace(learn_columns(X), point_masses=point_masses)
     taken, others = np.random.default_rng(seed).random(X.shape) < 0.5, X[::-1]
     expected = encode(np.where(taken, others, X), columns)
     found = replaced(encode(X, columns), encode(others, columns), taken, columns)
@@ -69,7 +71,7 @@ def test_cells_of_another_row_are_as_if_they_had_stood_there(
 def test_a_measured_column_is_as_if_it_had_been_observed() -> None:
     table = np.array([[1.5, 3, 1], [2.5, 0, np.nan], [np.nan, 2, 2], [0.5, np.nan, 1]])
     columns = learn_columns(table, categorical_features=[2])
-    columns = replace(columns, atoms=((0.5,), ()))
+    columns = replace(columns, point_masses=((0.5,), ()))
     rows = encode(table, columns)
     for position, cells in enumerate(([0.5, 1.0, 2.0, 0.5], [7, 0, 1, 2], [2, 1, 1, 2])):
         whole = table.copy()

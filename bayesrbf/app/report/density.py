@@ -21,8 +21,8 @@ FITS_IN_POOL: Final = 8
 """Fits side by side."""
 SHAPE_WORDS: Final = {"tied": "shared", "diag": "diagonal"}
 """Covariances whose name is no word."""
-NAMED_ATOMS: Final = 6
-"""Columns whose atoms are named."""
+NAMED_POINT_MASSES: Final = 6
+"""Columns whose point masses are named."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def judge_table(job: Job) -> JudgedTable:
         covariance_type="cv",
         prior="cv",
         column_maps="power",
-        atoms="auto",
+        point_masses="auto",
         trim=True,
         pool=FITS_IN_POOL,
         categorical_features=[*job.categorical, job.target],
@@ -83,15 +83,16 @@ def _described(density: MixtureDensity) -> str:
         f"The density is an average of fits{chosen}; the best one has "
         f"{plural(best.n_components, 'component')} and {shape} covariances."
     )
-    atoms = [
+    point_masses = [
         f"{percent(share)} of {clipped(name, 30)} are exactly {exact(value)}"
-        for name, values in density.atoms_.items()
+        for name, values in density.point_masses_.items()
         for value, share in values.items()
     ]
     if all(candidate.n_components == 1 for candidate in density.candidates_ if candidate.share > 0):
         message += " One component knows no classes: a label says nothing of the cells of its row."
-    repeated = f" Values that repeat have a share of their own: {listing(atoms, NAMED_ATOMS)}."
-    return f"{message}{repeated if atoms else ''}"
+    values = listing(point_masses, NAMED_POINT_MASSES)
+    repeated = f" Values that repeat have a share of their own: {values}."
+    return f"{message}{repeated if point_masses else ''}"
 
 
 def odd_cell(job: Job, cells: xr.Dataset, row: int, column: int, tail: float) -> OddCell:

@@ -27,9 +27,9 @@ class ClassCells:
     """The labelled cells of one class in one column, as shares of all of them."""
 
     cells: int  # How many there are.
-    bars: Float[np.ndarray, " bar"]  # In every bin, atoms left out; or at every level.
-    atoms: Float[np.ndarray, " atom"] = field(default_factory=lambda: np.zeros(0))
-    masses: Float[np.ndarray, " atom"] = field(default_factory=lambda: np.zeros(0))
+    bars: Float[np.ndarray, " bar"]  # In every bin, point masses left out; or at every level.
+    point_masses: Float[np.ndarray, " point_mass"] = field(default_factory=lambda: np.zeros(0))
+    masses: Float[np.ndarray, " point_mass"] = field(default_factory=lambda: np.zeros(0))
     grid: Float[np.ndarray, " point"] = field(default_factory=lambda: np.zeros(0))
     curve: Float[np.ndarray, " point"] = field(default_factory=lambda: np.zeros(0))
     """Share in a bin around each value, under the class's own density; empty without one."""
@@ -78,7 +78,7 @@ CURVE_POINTS: Final = 121
 MAX_VALUES: Final = 30
 """Different cells up to which a column is drawn value by value, without curves."""
 MIN_FOR_CURVE: Final = 20
-"""Cells beside atoms from which a class has a curve."""
+"""Cells beside point masses from which a class has a curve."""
 DRAWN_QUANTILES: Final = (0.005, 0.995)
 """Quantiles of the labelled cells between which a column is drawn."""
 FINE_STEPS: Final = 8
@@ -139,16 +139,16 @@ def _class_cells(
     if few or np.unique(cells).size <= 1 or cells.size < MIN_FOR_CURVE:
         return ClassCells(cells.size, _bars(cells, cells.size, edges))
     density = MixtureDensity(
-        "cv", column_maps="power", atoms="auto", n_init=1, random_state=seed
+        "cv", column_maps="power", point_masses="auto", n_init=1, random_state=seed
     ).fit(cells[:, None])
-    (atoms,) = density.atoms_.values() or ({},)
-    free = cells[~np.isin(cells, list(atoms))]
+    (point_masses,) = density.point_masses_.values() or ({},)
+    free = cells[~np.isin(cells, list(point_masses))]
     bars = _bars(free, cells.size, edges)
-    at, mass = np.array([*atoms]), np.array([*atoms.values()])
+    at, mass = np.array([*point_masses]), np.array([*point_masses.values()])
     if free.size < MIN_FOR_CURVE:
         return ClassCells(cells.size, bars, at, mass)
     grid = np.linspace(edges[0], edges[-1], CURVE_POINTS)
-    # An atom has a probability where other cells have a density: the curve passes beside it.
+    # A point mass has a probability where other cells have a density: the curve passes beside it.
     grid = np.where(np.isin(grid, at), np.nextafter(grid, np.inf), grid)
     curve = np.exp(density.score_samples(grid[:, None])) * (edges[1] - edges[0])
     return ClassCells(cells.size, bars, at, mass, grid, curve)
@@ -377,12 +377,12 @@ def _weights(members: Sequence[Member]) -> Markup:
 
 CLASS_LANE = 56.0
 """Height of a class's lane."""
-ATOM = 3.0
-"""Width of the bar of an atom."""
+POINT_MASS_WIDTH = 3.0
+"""Width of the bar of a point mass."""
 
 
 def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) -> Markup:
-    """The labelled cells of a column in some classes: bars, atoms, and the class's own density."""
+    """The labelled cells of a column in some classes: bars, point masses, and their density."""
     named = listing([classes[c] for c in shown], len(shown))
     title = f"Distribution of {column.name} in the classes {named}"
     left, right, top = 12.0, 284.0, 18.0
@@ -406,16 +406,19 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
 
 
 def _lane(column: ClassColumn, cells: ClassCells, axes: PlotArea, c: int) -> list[Markup]:
-    """Bars of a class's cells, atoms as narrow full ones, and its curve."""
+    """Bars of a class's cells, point masses as narrow full ones, and its curve."""
     bins = zip(column.edges[:-1], column.edges[1:], cells.bars, strict=True)
     shapes = [
         *((low, high, share, "veil ") for low, high, share in bins),
-        *((at, at, mass, "") for at, mass in zip(cells.atoms, cells.masses, strict=True)),
+        *((at, at, mass, "") for at, mass in zip(cells.point_masses, cells.masses, strict=True)),
     ]
     base = axes.at_y(0.0)
     marks = []
     for low, high, share, look in shapes:
-        wide = max(axes.at_x(float(high)) - axes.at_x(float(low)) - 0.5, ATOM if low == high else 1)
+        wide = max(
+            axes.at_x(float(high)) - axes.at_x(float(low)) - 0.5,
+            POINT_MASS_WIDTH if low == high else 1,
+        )
         start = axes.at_x(float(low)) - (wide / 2 if low == high else 0.0)
         y = axes.at_y(float(share))
         style = f"{look}fill c{c % 8}"

@@ -100,7 +100,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         ``"power"``: a monotone map towards a normal shape in front of every real column
         (Yeo-Johnson, one power a column; :class:`bayesrbf.base.priors.PowerMaps`).
         Densities stay those of ``X``; prior, means and covariances are those of mapped cells.
-    atoms : {"auto", None}
+    point_masses : {"auto", None}
         ``"auto"``: a value with at least 5 % of a real column's cells (and five rows) that is at
         least three times as frequent as both its neighbours is a point mass of that column:
         whether a cell is there is a category of its component, and the real cell is summed out.
@@ -155,8 +155,8 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Whether it converged.
     passes_ : int
         Passes over a training table out of memory; 0 for one in memory.
-    atoms_ : dict
-        Name of every real column with atoms, and of each atom its share of the cells.
+    point_masses_ : dict
+        Name of every real column with point masses, and of each point mass its share of the cells.
     n_iter_ : int
         Iterations of the best restart.
     objective_ : float
@@ -214,7 +214,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         cv: object = 5,
         prior: Stored[MixturePrior | None] = None,
         column_maps: Stored[ColumnMaps] = "power",
-        atoms: Stored[Literal["auto"] | None] = None,
+        point_masses: Stored[Literal["auto"] | None] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
@@ -237,7 +237,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.cv = cv
         self.prior = prior
         self.column_maps = column_maps
-        self.atoms = atoms
+        self.point_masses = point_masses
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol

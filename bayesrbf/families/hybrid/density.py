@@ -404,16 +404,18 @@ class MixtureMethods(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             )
 
     @property
-    def atoms_(self) -> dict[str, dict[float, float]]:
-        """Name of every real column with atoms, and of each atom its share of the cells."""
+    def point_masses_(self) -> dict[str, dict[float, float]]:
+        """Share of the cells at each point mass, by the name of the real column."""
         columns, rows = self._mixture_fit.columns, self._mixture_fit.rows
         shares_of = {}
         for feature, category in columns.atomic.items():
-            at, (_, *atoms) = rows.codes[:, category], columns.codes[category].levels
+            at, (_, *point_masses) = rows.codes[:, category], columns.codes[category].levels
             observed = at >= 0
-            counts = np.bincount(at[observed], rows.weights[observed], len(atoms) + 1)
+            counts = np.bincount(at[observed], rows.weights[observed], len(point_masses) + 1)
             shares = (counts / counts.sum()).tolist()
-            shares_of[columns.real_names[feature]] = dict(zip(atoms, shares[1:], strict=True))
+            shares_of[columns.real_names[feature]] = dict(
+                zip(point_masses, shares[1:], strict=True)
+            )
         return shares_of
 
     @property
@@ -490,7 +492,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         ``"power"``: a monotone map towards a normal shape in front of every real column
         (:class:`bayesrbf.base.priors.PowerMaps`). The density stays one of ``X``; prior,
         means and covariances are those of mapped cells.
-    atoms : {"auto", None}
+    point_masses : {"auto", None}
         ``"auto"``: a value with at least 5 % of a real column's cells (and five rows), three times
         as frequent as both neighbours, is a point mass: whether a cell is there is a category.
     trim : bool
@@ -534,8 +536,8 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     candidates_ : tuple of DensityCandidate
         What was compared where something was ``"cv"``, the best first, each with its
         held-out ``log_density`` in nats a row; else the one that was used.
-    atoms_ : dict
-        Name of every real column with atoms, and of each atom its share of the cells.
+    point_masses_ : dict
+        Name of every real column with point masses, and of each point mass its share of the cells.
     n_iter_ : int
         Iterations of the best restart.
     objective_ : float
@@ -577,7 +579,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         covariance_type: Stored[CovarianceType | Literal["cv"]] = "full",
         prior: Stored[MixturePrior | Literal["cv"] | None] = None,
         column_maps: Stored[ColumnMaps] = None,
-        atoms: Stored[Literal["auto"] | None] = None,
+        point_masses: Stored[Literal["auto"] | None] = None,
         trim: Stored[bool] = False,
         pool: Stored[int | None] = None,
         n_init: Stored[int] = 4,
@@ -595,7 +597,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.covariance_type = covariance_type
         self.prior = prior
         self.column_maps = column_maps
-        self.atoms = atoms
+        self.point_masses = point_masses
         self.trim = trim
         self.pool = pool
         self.n_init = n_init

@@ -33,9 +33,9 @@ from bayesrbf.inference.diagnose import Finding
 
 
 def class_cells(rng: np.random.Generator) -> ClassCells:
-    """Bars, an atom and a curve."""
-    atom, mass, grid = np.array([0.3]), np.array([0.4]), np.linspace(0, 1, 7)
-    return ClassCells(20, rng.random(4), atom, mass, grid, rng.random(7))
+    """Bars, a point mass and a curve."""
+    values, mass, grid = np.array([0.3]), np.array([0.4]), np.linspace(0, 1, 7)
+    return ClassCells(20, rng.random(4), values, mass, grid, rng.random(7))
 
 
 @cache

@@ -30,23 +30,23 @@ def table_of(X: pd.DataFrame, y: Any) -> Any:
 
 
 def drawn_quantiles(column: ClassColumn, own: ClassCells) -> np.ndarray:
-    """Quantiles of a class as its curve and its atoms have them."""
+    """Quantiles of a class as its curve and its point masses have them."""
     width = column.edges[1] - column.edges[0]
     steps = np.diff(own.grid) * (own.curve[1:] + own.curve[:-1]) / 2 / width
-    places = np.append((own.grid[1:] + own.grid[:-1]) / 2, own.atoms)
+    places = np.append((own.grid[1:] + own.grid[:-1]) / 2, own.point_masses)
     order = np.argsort(places)
     below = np.append(steps, own.masses)[order].cumsum()
     return np.array([places[order][np.searchsorted(below / below[-1], level)] for level in LEVELS])
 
 
 def assert_true(column: ClassColumn, cells: np.ndarray, own: ClassCells) -> None:
-    """Assert that bars, atoms and curve are those of the cells of the class."""
+    """Assert that bars, point masses and curve are those of the cells of the class."""
     assert own.cells == cells.size
     inside = (cells >= column.edges[0]) & (cells <= column.edges[-1])
-    inside |= np.isin(cells, own.atoms)
+    inside |= np.isin(cells, own.point_masses)
     assert own.bars.sum() + own.masses.sum() == pytest.approx(inside.mean())
-    for atom, mass in zip(own.atoms, own.masses, strict=True):
-        assert mass == pytest.approx((cells == atom).mean())
+    for value, mass in zip(own.point_masses, own.masses, strict=True):
+        assert mass == pytest.approx((cells == value).mean())
     if not own.curve.size:
         return
     free = np.trapezoid(own.curve, own.grid) / (column.edges[1] - column.edges[0])
@@ -87,7 +87,7 @@ def test_an_atom_is_a_bar_and_the_curve_is_of_the_rest() -> None:
         cells = size[labels == label]
         assert_true(found, cells, own)
         if label == "benign":
-            assert own.atoms.tolist() == [1.0]
+            assert own.point_masses.tolist() == [1.0]
             assert own.masses[0] > 0.75
             assert drawn_quantiles(found, own)[1] == 1.0
 
@@ -102,7 +102,7 @@ def test_a_column_of_few_values_has_a_bar_for_each_and_no_curve() -> None:
     for label, own in zip("ab", found.classes, strict=True):
         shares = [(size[y == label] == value).mean() for value in range(1, 11)]
         np.testing.assert_allclose(own.bars, shares)
-        assert own.curve.size == own.atoms.size == 0
+        assert own.curve.size == own.point_masses.size == 0
 
 
 def test_few_cells_no_cells_and_levels() -> None:

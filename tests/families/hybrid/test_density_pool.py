@@ -61,8 +61,8 @@ def test_everything_can_be_asked_of_a_pool(tmp_path: Path) -> None:
     X = pd.DataFrame(clusters(), columns=list("abc"))
     X["d"] = rng.choice(["u", "v"], len(X))
     X["a"] = X["a"].where(rng.random(len(X)) < 0.7, 0.0)
-    density = clone(POOL).set_params(atoms="auto", trim=True).fit(X)
-    assert density.atoms_.keys() == {"a"}
+    density = clone(POOL).set_params(point_masses="auto", trim=True).fit(X)
+    assert density.point_masses_.keys() == {"a"}
     shares = [one.share for one in density.candidates_]
     assert sum(shares) == pytest.approx(1)
     assert max(shares) < 1
@@ -70,7 +70,7 @@ def test_everything_can_be_asked_of_a_pool(tmp_path: Path) -> None:
     assert np.isfinite(density.conditional(X).quantile(0.5)["a"][X["a"].isna()]).all()
     assert (density.surprise(X)["log_tail"].fillna(0) <= 0).all()
     assert density.novelty(X).max() <= 1
-    assert density.dependence()["information"].shape == (5, 5)  # and the atoms
+    assert density.dependence()["information"].shape == (5, 5)  # and the point masses
     assert len(density.sample(5)) == 5
     density.save(tmp_path / "density.safetensors")
     again = bayesrbf.load(tmp_path / "density.safetensors")

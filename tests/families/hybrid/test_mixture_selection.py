@@ -115,12 +115,12 @@ def test_shared_covariances_are_tried_with_one_component_where_that_is_open() ->
     assert [s.n_components for s in open_shapes(categories, open_tied=True, **options)] == [2, 4]
 
 
-@pytest.mark.parametrize("atoms", [False, True])
-def test_masks_beside_rows_are_those_that_are_read(atoms: bool) -> None:
+@pytest.mark.parametrize("point_masses", [False, True])
+def test_masks_beside_rows_are_those_that_are_read(point_masses: bool) -> None:
     X = pd.DataFrame({"a": [0.0, 1.0, np.nan], "b": ["x", None, "y"], "c": [1.0, np.nan, 2.0]})
     plain = learn_columns(X, categorical_features=["b", "c"])
-    if atoms:
-        plain = replace(plain, atoms=((0.0,),))
+    if point_masses:
+        plain = replace(plain, point_masses=((0.0,),))
     masked = plain.with_masks
     found, expected = with_masks(encode(X, plain), masked), encode(X, masked)
     np.testing.assert_array_equal(found.codes, expected.codes)

@@ -1,4 +1,4 @@
-"""Columns with point masses: one law of atoms and a density, in graph and numerics."""
+"""Columns with point masses: one law of point masses and a density, in graph and numerics."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def spiked(n: int = 300, seed: int = 0, holes: float = 0.15) -> np.ndarray:
 
 def density(**arguments: Any) -> MixtureDensity:
     options = {"column_maps": "power", "random_state": 0} | arguments
-    return MixtureDensity(2, atoms="auto", **options)
+    return MixtureDensity(2, point_masses="auto", **options)
 
 
 @pytest.fixture(scope="module")
@@ -83,12 +83,14 @@ def test_a_cell_is_judged_by_the_law_given_the_rest(
         jump = at_zero if end == pytest.approx(0.0, abs=1e-6) else 0.0  # any share up to its own
         under += at_zero if end > 1e-6 else 0.0
         assert under - 2e-3 <= share <= under + jump + 2e-3
-    assert np.isnan(found.level_log_tail).all()  # at which atom a cell is, is no cell of its own
+    assert np.isnan(
+        found.level_log_tail
+    ).all()  # at which point mass a cell is, is no cell of its own
     assert (found.level_expected == -1).all()
 
 
 def test_tails_of_the_models_own_rows_are_at_least_uniform(fitted: MixtureDensity) -> None:
-    """At an atom the tail counts the whole mass, so small tails are rarer than their size."""
+    """At a point mass the tail counts the whole mass, so small tails are rarer than their size."""
     rows = new_rows(fitted.fitted_, fitted.sample(4000)).cells
     mixture = fitted.model_
     found = leave_one_cell_out(mixture.standardise(rows), cell_law(mixture, fitted.columns_, 0.8))
@@ -104,14 +106,14 @@ def test_tails_of_the_models_own_rows_are_at_least_uniform(fitted: MixtureDensit
     [
         density(),
         density(covariance_type="diag", column_maps=None),
-        generative(1, atoms="auto", random_state=0),
+        generative(1, point_masses="auto", random_state=0),
     ],
     ids=["mapped", "diag", "classes"],
 )
 def test_the_graph_and_the_numerics_are_one_density(model: MixtureDensity) -> None:
     X = spiked(60)
     model.fit(X, np.arange(60) % 2)
-    assert model.atoms_
+    assert model.point_masses_
     graph = model.declare()
     theta, point = at_a_draw(model, graph)
     value, _ = model.fitted_.log_posterior.value_and_gradient(theta)
@@ -121,17 +123,19 @@ def test_the_graph_and_the_numerics_are_one_density(model: MixtureDensity) -> No
 def test_atoms_are_named_with_their_shares(fitted: MixtureDensity) -> None:
     seen = spiked()[:, 0]
     share = float((seen == 0).sum() / (~np.isnan(seen)).sum())
-    assert fitted.atoms_ == {"x0": {0.0: pytest.approx(share)}}
-    assert MixtureDensity(atoms="auto", random_state=0).fit(spiked()[:, 1:]).atoms_ == {}
+    assert fitted.point_masses_ == {"x0": {0.0: pytest.approx(share)}}
+    assert (
+        MixtureDensity(point_masses="auto", random_state=0).fit(spiked()[:, 1:]).point_masses_ == {}
+    )
 
 
 def test_samples_have_the_atom_as_often_as_the_table(fitted: MixtureDensity) -> None:
     drawn = fitted.sample(20_000)[:, 0]
-    assert (drawn == 0).mean() == pytest.approx(fitted.atoms_["x0"][0.0], abs=0.02)
+    assert (drawn == 0).mean() == pytest.approx(fitted.point_masses_["x0"][0.0], abs=0.02)
     assert not np.isnan(drawn).any()
 
 
-def test_a_cell_whose_mask_is_drawn_has_no_atom() -> None:
+def test_a_cell_whose_mask_is_drawn_has_no_point_mass() -> None:
     X = spiked(200, holes=0.3)
     drawn = density(missingness="informative").fit(X).sample(5000)
     missing = np.isnan(drawn[:, 0]).mean()
@@ -149,26 +153,26 @@ def test_weights_are_rows() -> None:
     weights = np.random.default_rng(1).integers(0, 3, 120)
     weighed = density().fit(X, sample_weight=weights)
     repeated = density().fit(np.repeat(X, weights, axis=0))
-    assert weighed.atoms_ == repeated.atoms_ != {}
+    assert weighed.point_masses_ == repeated.point_masses_ != {}
     np.testing.assert_allclose(weighed.score_samples(X), repeated.score_samples(X), rtol=1e-9)
 
 
 def test_classifier_and_file(tmp_path: Any) -> None:
     X = spiked(120)
     y = (np.nan_to_num(X[:, 1]) > 1.2).astype(int)
-    model = HybridMixtureClassifier(atoms="auto", random_state=0).fit(X, y)
-    turned = HybridMixtureClassifier(atoms="auto", random_state=0).fit(X[:, ::-1], y)
+    model = HybridMixtureClassifier(point_masses="auto", random_state=0).fit(X, y)
+    turned = HybridMixtureClassifier(point_masses="auto", random_state=0).fit(X[:, ::-1], y)
     np.testing.assert_allclose(model.predict_proba(X), turned.predict_proba(X[:, ::-1]), rtol=1e-6)
     model.save(tmp_path / "model.safetensors")
     loaded = bayesrbf.load(tmp_path / "model.safetensors")
-    assert loaded.atoms_ == model.atoms_ != {}
+    assert loaded.point_masses_ == model.point_masses_ != {}
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(loaded.impute(X), model.impute(X))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["laplace", "gibbs"])
-def test_draws_and_predictive_tables_know_the_atoms(method: str) -> None:
+def test_draws_and_predictive_tables_know_the_point_masses(method: str) -> None:
     X = spiked(80)
     model = density().fit(X).refine(method, draws=50)
     checked = predictive_check(model, 20)["posterior_predictive"].to_dataset()
