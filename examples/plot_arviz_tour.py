@@ -21,7 +21,7 @@ model = HybridMixtureClassifier(
     covariance_type="full",
     tied=True,
     objective="likelihood",
-    column_maps=None,
+    column_transforms=None,
     calibrate=False,
     random_state=0,
 ).fit(X, y)

@@ -29,7 +29,7 @@ X = truth.mask(rng.random(truth.shape) < 0.25)
 
 # %%
 # A quarter of the cells is missing. The fit names the spike, and how many cells it holds.
-settings = {"n_components": "cv", "column_maps": "power", "random_state": 0}
+settings = {"n_components": "cv", "column_transforms": "power", "random_state": 0}
 with_point_masses = MixtureDensity(point_masses="auto", **settings).fit(X)
 without = MixtureDensity(**settings).fit(X)
 with_point_masses.point_masses_

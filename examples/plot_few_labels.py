@@ -47,7 +47,7 @@ def loss(X, y, n_labels, weight):
             tied=True,
             objective="likelihood",
             calibrate=False,
-            column_maps=None,
+            column_transforms=None,
             random_state=0,
         ).fit(X, labels)
         losses.append(log_loss(y[labels < 0], model.predict_proba(X[labels < 0])))

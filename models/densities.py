@@ -1,4 +1,4 @@
-"""Log densities, priors and column maps that the declared graphs share, in PyTensor."""
+"""Log densities, priors and column transforms that the declared graphs share, in PyTensor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytensor.tensor import TensorVariable
 from pytensor.tensor.linalg import solve_triangular
 
 from bayesrbf.base import names
-from bayesrbf.base.priors import MIN_EXPONENT, MixtureHyperparameters, PowerMaps
+from bayesrbf.base.priors import MIN_EXPONENT, MixtureHyperparameters, PowerTransforms
 from bayesrbf.base.rows import MixtureSpecification
 
 # Log densities and draws that the graphs share, in PyTensor.
@@ -170,7 +170,7 @@ def _elastic_net_draw(l1: TensorVariable, l2: TensorVariable, size: Variable) ->
     return sign * pt.switch(edge < FAR_EDGE, beyond / pt.sqrt(l2), -pt.log(uniform) / l1)
 
 
-# Maps of real columns in a declared graph.
+# Transforms of real columns in a declared graph.
 #
 # The powers are data, not free variables: they are found from every column alone, before the
 # mixture, so that given them the mixture keeps its conjugate priors. ``pm.set_data`` exchanges
@@ -178,25 +178,25 @@ def _elastic_net_draw(l1: TensorVariable, l2: TensorVariable, size: Variable) ->
 
 
 @dataclass(frozen=True)
-class MapNodes:
+class TransformNodes:
     """Yeo-Johnson transform of every real column, its power a node of the graph."""
 
-    maps: PowerMaps
+    transforms: PowerTransforms
     powers: TensorVariable
 
     def forward(self, real: TensorVariable) -> tuple[TensorVariable, TensorVariable]:
         """Transformed cells, and the log derivative of the transform at every cell."""
-        t = (real - self.maps.location) / self.maps.scale
-        held = pt.clip(t, self.maps.low, self.maps.high)
+        t = (real - self.transforms.location) / self.transforms.scale
+        held = pt.clip(t, self.transforms.low, self.transforms.high)
         log_slope = self._log_slope(held)
         mapped = self._power(held) + pt.exp(log_slope) * (t - held)
-        return self.maps.location + self.maps.scale * mapped, log_slope
+        return self.transforms.location + self.transforms.scale * mapped, log_slope
 
     def backward(self, mapped: TensorVariable) -> TensorVariable:
         """Inverse transform of ``mapped``."""
-        u = (mapped - self.maps.location) / self.maps.scale
+        u = (mapped - self.transforms.location) / self.transforms.scale
         lowest, highest = (
-            self._power(pt.as_tensor(end)) for end in (self.maps.low, self.maps.high)
+            self._power(pt.as_tensor(end)) for end in (self.transforms.low, self.transforms.high)
         )
         inside = pt.clip(u, lowest, highest)
         exponent = self._exponent(inside)
@@ -205,7 +205,7 @@ class MapNodes:
         logs = pt.switch(none, size, pt.log1p(exponent * size) / pt.switch(none, 1.0, exponent))
         held = pt.sign(inside) * pt.expm1(logs)
         t = held + (u - inside) * pt.exp(-self._log_slope(held))
-        return self.maps.location + self.maps.scale * t
+        return self.transforms.location + self.transforms.scale * t
 
     def _exponent(self, at: TensorVariable) -> TensorVariable:
         """``lambda`` at 0 and above, ``2 - lambda`` below."""
@@ -225,7 +225,7 @@ class MapNodes:
 
 
 def masked_logp(
-    maps: PowerMaps | None,
+    transforms: PowerTransforms | None,
     value: TensorVariable,
     mean: TensorVariable,
     covariance: TensorVariable,
@@ -234,15 +234,15 @@ def masked_logp(
 ) -> TensorVariable:
     """Log density of the observed real cells of a row, given its component."""
     change = 0.0
-    if maps is not None:
-        value, log_slopes = MapNodes(maps, *powers).forward(value)
+    if transforms is not None:
+        value, log_slopes = TransformNodes(transforms, *powers).forward(value)
         change = pt.sum(log_slopes * observed, axis=-1)
     factors = observed_cholesky(covariance, observed)
     return normal_logp(value, observed, mean, factors) + change
 
 
 def masked_draw(
-    maps: PowerMaps | None,
+    transforms: PowerTransforms | None,
     mean: TensorVariable,
     covariance: TensorVariable,
     observed: TensorVariable,
@@ -250,7 +250,9 @@ def masked_draw(
 ) -> TensorVariable:
     """Draw real cells given the component, 0 where missing; the last argument is a size."""
     real = normal_draw(mean, covariance)
-    return (real if maps is None else MapNodes(maps, *rest[:-1]).backward(real)) * observed
+    return (
+        real if transforms is None else TransformNodes(transforms, *rest[:-1]).backward(real)
+    ) * observed
 
 
 # Priors of a mixture as named nodes; their mode is the fixed point of EM.

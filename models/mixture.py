@@ -15,12 +15,18 @@ from pytensor.graph.basic import Variable
 from pytensor.tensor import TensorVariable
 
 from bayesrbf.base import names
-from bayesrbf.base.priors import SHARPNESS, SMOOTHING, MixtureHyperparameters, Objective, PowerMaps
+from bayesrbf.base.priors import (
+    SHARPNESS,
+    SMOOTHING,
+    MixtureHyperparameters,
+    Objective,
+    PowerTransforms,
+)
 from bayesrbf.base.rows import MixtureSpecification, Observations
 from bayesrbf.models import densities
 from bayesrbf.models.densities import (
-    MapNodes,
     MixtureNodes,
+    TransformNodes,
     declare_priors,
     masked_draw,
     masked_logp,
@@ -45,8 +51,8 @@ class RowMixture:
         N(x_o; \mu_k, \Sigma_{g(k)}) \prod_{j \in o} \theta_{kj}[x_j]
 
     where k runs over the components of class y, over all of them when the label
-    is hidden. Behind column maps x is the mapped cell, and the log derivatives of
-    the maps are added. A row of the value matrix is (label code, real cells, category
+    is hidden. Behind column transforms x is the mapped cell, and the log derivatives of
+    the transforms are added. A row of the value matrix is (label code, real cells, category
     codes); what is missing is 0 there and in the masks.
     """
 
@@ -54,13 +60,13 @@ class RowMixture:
     n_categorical: int
     covariance_group: tuple[int, ...]
     independent: bool  # Whether the covariances are diagonal.
-    maps: PowerMaps | None = None
+    transforms: PowerTransforms | None = None
 
     @property
     def signature(self) -> str:
         """Core dims of the parameters of :meth:`logp`, as NumPy writes them."""
         levels = "".join(f",(k,l{j})" for j in range(self.n_categorical))
-        powers = "" if self.maps is None else ",(d)"
+        powers = "" if self.transforms is None else ",(d)"
         return f"(k),(k),(k,d),(g,d,d),(n),(n,m),(n){levels}{powers}->(n,v)"
 
     def logp(
@@ -77,8 +83,8 @@ class RowMixture:
     ) -> TensorVariable:
         """Weighted log density of every row.
 
-        The parameters are those of ``MixtureNodes``, and the powers of the maps behind them where
-        there are any; the masks are 1 where a label or a cell is known, else 0.
+        The parameters are those of ``MixtureNodes``, and the powers of the transforms behind them
+        where there are any; the masks are 1 where a label or a cell is known, else 0.
         """
         joint = self.joint(
             value, component_probabilities, means, covariances, cell_observed, *by_column
@@ -99,10 +105,10 @@ class RowMixture:
         """Log joint ``log p(x_o, k)`` of rows and components, labels and weights ignored."""
         _, real, codes = self._split(value)
         real_observed = cell_observed[:, : self.n_features]
-        category_probabilities, maps = self._mapped(by_column)
+        category_probabilities, transforms = self._mapped(by_column)
         joint = pt.log(component_probabilities)
-        if maps is not None:
-            real, log_slopes = maps.forward(real)
+        if transforms is not None:
+            real, log_slopes = transforms.forward(real)
             joint += pt.sum(log_slopes * real_observed, axis=1)[:, None]
         joint += self._real_logp(real, real_observed, means, covariances)
         for j, probabilities in enumerate(category_probabilities):
@@ -129,7 +135,7 @@ class RowMixture:
         generative story. ``args`` are the nodes of the columns, then the size that PyMC appends,
         which a whole table does not need.
         """
-        category_probabilities, maps = self._mapped(args[:-1])
+        category_probabilities, transforms = self._mapped(args[:-1])
         n_obs = label_observed.shape[0]
         component = pm.Categorical.dist(p=component_probabilities, shape=(n_obs,))
         cells = [
@@ -139,7 +145,7 @@ class RowMixture:
         if self.n_features:
             group = pt.as_tensor(np.asarray(self.covariance_group))[component]
             real = densities.normal_draw(means[component], covariances[group])
-            cells.insert(0, real if maps is None else maps.backward(real))
+            cells.insert(0, real if transforms is None else transforms.backward(real))
         label = component_class[component] * label_observed
         return pt.concatenate(
             [label[:, None], pt.concatenate(cells, axis=1) * cell_observed], axis=1
@@ -147,11 +153,11 @@ class RowMixture:
 
     def _mapped(
         self, nodes: tuple[TensorVariable, ...]
-    ) -> tuple[tuple[TensorVariable, ...], MapNodes | None]:
+    ) -> tuple[tuple[TensorVariable, ...], TransformNodes | None]:
         """Probabilities of the categorical columns, and the transforms of the real columns."""
-        if self.maps is None:
+        if self.transforms is None:
             return nodes, None
-        return nodes[:-1], MapNodes(self.maps, nodes[-1])
+        return nodes[:-1], TransformNodes(self.transforms, nodes[-1])
 
     def _split(
         self, value: TensorVariable
@@ -259,9 +265,9 @@ def declare_rows(
     axes: Axes,
     latent: Latent,
     objective: Objective = LIKELIHOOD,
-    maps: PowerMaps | None = None,
+    transforms: PowerTransforms | None = None,
 ) -> pm.Model:
-    """Declare priors, maps and rows in a new model: rows in the user's units, priors behind maps.
+    """Declare priors, transforms and rows in a new model; priors hold behind the transforms.
 
     ValueError if rows, structure, prior and names do not fit each other, or if there is no graph
     with latent nodes because the objective is no likelihood.
@@ -277,9 +283,9 @@ def declare_rows(
     with pm.Model(coords=coords(observations, specification, axes)) as model:
         nodes = declare_priors(specification, hyperparameters)
         if latent == "marginal":
-            declare_marginal(observations, specification, nodes, objective, maps)
+            declare_marginal(observations, specification, nodes, objective, transforms)
         else:
-            _declare_explicit(observations, specification, nodes, maps)
+            _declare_explicit(observations, specification, nodes, transforms)
     return model
 
 
@@ -318,7 +324,7 @@ def declare_marginal(
     specification: MixtureSpecification,
     nodes: MixtureNodes,
     objective: Objective = LIKELIHOOD,
-    maps: PowerMaps | None = None,
+    transforms: PowerTransforms | None = None,
 ) -> None:
     """Declare one observed node ``x``: label and component of every row summed out.
 
@@ -331,11 +337,11 @@ def declare_marginal(
         n_categorical=len(specification.levels),
         covariance_group=tuple(int(g) for g in specification.covariance_group),
         independent=specification.independent,
-        maps=maps,
+        transforms=transforms,
     )
     by_column = nodes.category_probabilities
-    if maps is not None:
-        by_column += (_declare_powers(maps),)
+    if transforms is not None:
+        by_column += (_declare_powers(transforms),)
     pm.CustomDist(
         names.OBSERVED,
         nodes.component_probabilities,
@@ -364,16 +370,16 @@ def declare_marginal(
         declare_objective(objective, joint, specification, observations.labels, row_weight)
 
 
-def _declare_powers(maps: PowerMaps) -> TensorVariable:
-    """The powers of the maps, as data that can be exchanged."""
-    return pm.Data(names.COLUMN_POWERS, maps.powers, dims=names.FEATURE)
+def _declare_powers(transforms: PowerTransforms) -> TensorVariable:
+    """The powers of the transforms, as data that can be exchanged."""
+    return pm.Data(names.COLUMN_POWERS, transforms.powers, dims=names.FEATURE)
 
 
 def _declare_explicit(
     observations: Observations,
     specification: MixtureSpecification,
     nodes: MixtureNodes,
-    maps: PowerMaps | None,
+    transforms: PowerTransforms | None,
 ) -> None:
     """A component ``z`` of every row; label and cells are independent observed nodes.
 
@@ -395,15 +401,15 @@ def _declare_explicit(
     d = specification.n_features
     if d:
         group = pt.as_tensor(specification.covariance_group)[z]
-        powers = () if maps is None else (_declare_powers(maps),)
+        powers = () if transforms is None else (_declare_powers(transforms),)
         pm.CustomDist(
             names.OBSERVED,
             nodes.means[z],
             nodes.covariances[group],
             cell_observed[:, :d],
             *powers,
-            logp=partial(masked_logp, maps),
-            dist=partial(masked_draw, maps),
+            logp=partial(masked_logp, transforms),
+            dist=partial(masked_draw, transforms),
             signature=f"(d),(d,d),(d){',(d)' * len(powers)}->(d)",
             observed=np.nan_to_num(observations.real),
             dims=(names.OBS, names.FEATURE),
@@ -529,7 +535,7 @@ def declare_mixture(
     level_names: Sequence[Sequence[object]] | None = None,
     latent: Latent = "marginal",
     obs_names: Sequence[object] | None = None,
-    column_maps: PowerMaps | None = None,
+    column_transforms: PowerTransforms | None = None,
 ) -> pm.Model:
     r"""Declare a mixture density over the rows of a table with holes.
 
@@ -557,8 +563,8 @@ def declare_mixture(
         it, to be read, drawn, or marginalised by other tools.
     obs_names : sequence of length n_obs, optional
         Names of the rows.
-    column_maps : PowerMaps, optional
-        Maps in front of the real columns, their powers the data ``column_powers``:
+    column_transforms : PowerTransforms, optional
+        Transforms in front of the real columns, their powers the data ``column_powers``:
         priors, means and covariances are those of mapped cells.
 
     Returns
@@ -604,7 +610,7 @@ def declare_mixture(
         )
     axes = Axes(feature_names, categorical_names, level_names, None, obs_names)
     return declare_rows(
-        observations, specification, hyperparameters, axes, latent, maps=column_maps
+        observations, specification, hyperparameters, axes, latent, transforms=column_transforms
     )
 
 
@@ -620,7 +626,7 @@ def declare_hybrid_mixture(
     latent: Latent = "marginal",
     obs_names: Sequence[object] | None = None,
     objective: Objective = LIKELIHOOD,
-    column_maps: PowerMaps | None = None,
+    column_transforms: PowerTransforms | None = None,
 ) -> pm.Model:
     r"""Declare class-conditional mixtures over labelled and unlabelled rows with holes.
 
@@ -659,8 +665,8 @@ def declare_hybrid_mixture(
         the log likelihood of every row, and ``prior_power`` in a blend. The result
         is a Gibbs posterior. Draws from the prior do not see the potentials, so
         ``pm.sample_prior_predictive`` is of this model under the likelihood alone.
-    column_maps : PowerMaps, optional
-        Maps in front of the real columns, their powers the data ``column_powers``:
+    column_transforms : PowerTransforms, optional
+        Transforms in front of the real columns, their powers the data ``column_powers``:
         priors, means and covariances are those of mapped cells.
 
     Returns
@@ -703,7 +709,7 @@ def declare_hybrid_mixture(
     """
     axes = Axes(feature_names, categorical_names, level_names, class_names, obs_names)
     return declare_rows(
-        observations, specification, hyperparameters, axes, latent, objective, column_maps
+        observations, specification, hyperparameters, axes, latent, objective, column_transforms
     )
 
 
@@ -754,7 +760,7 @@ def observe_mixture(
 
     References
     ----------
-    Values equal :meth:`bayesrbf.MixtureDensity.score_samples` without column maps.
+    Values equal :meth:`bayesrbf.MixtureDensity.score_samples` without column transforms.
 
     Examples
     --------

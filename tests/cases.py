@@ -47,7 +47,7 @@ def generative(*n_components: Any, **settings: Any) -> HybridMixtureClassifier:
         "tied": False,
         "objective": "likelihood",
         "calibrate": False,
-        "column_maps": None,
+        "column_transforms": None,
     }
     return HybridMixtureClassifier(*n_components, **(plain | settings))
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bayesrbf.base.priors import PowerMaps
+from bayesrbf.base.priors import PowerTransforms
 from bayesrbf.base.rows import COVARIANCE_TYPES, MixtureParameters, Observations
 from bayesrbf.mixture.compiled_expectation import CompiledExpectation
 from bayesrbf.mixture.expectation import ArrayExpectation
@@ -39,13 +39,13 @@ ROWS = 5
 
 @dataclass(frozen=True)
 class Case(Configuration):
-    """A configuration with or without maps of the real columns."""
+    """A configuration with or without transforms of the real columns."""
 
     mapped: bool
 
     @property
     def possible(self) -> bool:
-        """Tables have a column, and maps and tied covariances have reals."""
+        """Tables have a column, and transforms and tied covariances have reals."""
         several = self.n_classes > 1
         cells = self.categorical or self.n_features > 0
         plain = self.covariance_type == "full" and not (self.tied or self.mapped)
@@ -57,17 +57,19 @@ class Case(Configuration):
 
     @cached_property
     def observations(self) -> Observations:
-        """Rows in the user's units, before any map."""
+        """Rows in the user's units, before any transform."""
         return super().observations.take(np.arange(ROWS))
 
     @property
-    def maps(self) -> PowerMaps | None:
+    def transforms(self) -> PowerTransforms | None:
         """A logarithm, a root, and a power that grows; the last cells lie beyond the range."""
         if not self.mapped:
             return None
         d, units = self.n_features, self.units
         powers = np.array([0.4, 1.7, 0.0])[:d]
-        return PowerMaps(units.location, units.scale, powers, np.full(d, -1.5), np.full(d, 1.2))
+        return PowerTransforms(
+            units.location, units.scale, powers, np.full(d, -1.5), np.full(d, 1.2)
+        )
 
     @property
     def standard_observations(self) -> Observations:
@@ -75,7 +77,7 @@ class Case(Configuration):
 
     def standard(self, rows: Observations) -> Observations:
         """Rows mapped, and in standard units."""
-        mapped = rows if self.maps is None else self.maps.applied(rows)
+        mapped = rows if self.transforms is None else self.transforms.applied(rows)
         return replace(mapped, real=self.units.forward(mapped.real))
 
     def rows_at(
@@ -97,7 +99,9 @@ class Case(Configuration):
 
     def declare(self, **options: object):
         model = self.specification, self.hyperparameters
-        return declare_hybrid_mixture(self.observations, *model, column_maps=self.maps, **options)
+        return declare_hybrid_mixture(
+            self.observations, *model, column_transforms=self.transforms, **options
+        )
 
 
 def cases() -> Iterator[Case]:
@@ -171,7 +175,9 @@ def furthest(case: Case, kind: str, seed: int = 0, most: float = MAX_CONDITION) 
         condition = conditions(target, theta)
         if condition <= most:
             break
-    exact = PreciseMixture(structure, case.hyperparameters, target.constrained(theta), case.maps)
+    exact = PreciseMixture(
+        structure, case.hyperparameters, target.constrained(theta), case.transforms
+    )
     user, rows = case.rows_at(target.points.unpack(theta), seed)
     expected = np.array([float(v) for v in exact.log_density(user)])
     point = target.points.unpack_standard(theta)

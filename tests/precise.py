@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from mpmath import mp, mpf
 
-from bayesrbf.base.priors import MixtureHyperparameters, PowerMaps
+from bayesrbf.base.priors import MixtureHyperparameters, PowerTransforms
 from bayesrbf.base.rows import MixtureSpecification, Observations
 
 mp.dps = 50
@@ -23,19 +23,19 @@ Values = Mapping[str, np.ndarray]
 
 @dataclass(frozen=True)
 class PreciseMixture:
-    """A mixture at given values; cells of a row come in the user's units, before any map."""
+    """A mixture at given values; cells of a row come in the user's units, before any transform."""
 
     specification: MixtureSpecification
     hyperparameters: MixtureHyperparameters
     values: Values
-    maps: PowerMaps | None = None
+    transforms: PowerTransforms | None = None
 
     def log_density(self, rows: Observations) -> list[mpf]:
         """Unweighted log density of every row."""
         return [self._row(rows, n) for n in range(rows.n_obs)]
 
     def conditional_moments(self, rows: Observations) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance of every missing real given its row's cells, after any map."""
+        """Mean and variance of every missing real given its row's cells, after any transform."""
         means, variances = np.full((2, *rows.real.shape), np.nan)
         missing = np.isnan(rows.real)
         for n in np.flatnonzero(missing.any(axis=1)):
@@ -59,7 +59,7 @@ class PreciseMixture:
         )
 
     def _cells(self, rows: Observations, n: int) -> tuple[dict[int, mpf], mpf]:
-        """Known reals after any map, and the logarithm of what the map stretches."""
+        """Known reals after any transform, and the logarithm of what the transform stretches."""
         change, real = mpf(0), {}
         for i, cell in enumerate(rows.real[n]):
             if not np.isnan(cell):
@@ -87,11 +87,11 @@ class PreciseMixture:
         return mpf(float(prior)) * mpf(float(within))
 
     def _mapped(self, i: int, x: mpf) -> tuple[mpf, mpf]:
-        """Yeo and Johnson's map within the training range, a straight line beyond it."""
-        if self.maps is None:
+        """Yeo and Johnson's transform within the training range, a straight line beyond it."""
+        if self.transforms is None:
             return x, mpf(0)
         location, scale, power, low, high = (
-            mpf(float(getattr(self.maps, name)[i]))
+            mpf(float(getattr(self.transforms, name)[i]))
             for name in ("location", "scale", "powers", "low", "high")
         )
         t = (x - location) / scale

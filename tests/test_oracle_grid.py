@@ -57,7 +57,7 @@ def test_the_graph_is_the_same_density(case: Case) -> None:
 def test_a_fitted_table_of_every_kind_of_column_has_the_density_of_fifty_digits(
     covariance_type: str,
 ) -> None:
-    """Point masses, maps and informative holes, from the frame on."""
+    """Point masses, transforms and informative holes, from the frame on."""
     X, _ = table(0)
     rng = np.random.default_rng(0)
     X["a"] = X["a"].where(rng.random(len(X)) < 0.7, 0.0)
@@ -66,15 +66,15 @@ def test_a_fitted_table_of_every_kind_of_column_has_the_density_of_fifty_digits(
         2,
         covariance_type=covariance_type,
         point_masses="auto",
-        column_maps="power",
+        column_transforms="power",
         missingness="informative",
         random_state=0,
     ).fit(X)
     fitted = model.model_
     values = variables_of(fitted.start, fitted.hyperparameters, fitted.specification)
-    exact = PreciseMixture(fitted.specification, fitted.hyperparameters, values, fitted.maps)
+    exact = PreciseMixture(fitted.specification, fitted.hyperparameters, values, fitted.transforms)
     assert len(model.columns_.point_masses) == 3
-    assert fitted.maps is not None
+    assert fitted.transforms is not None
     expected = np.array([float(v) for v in exact.log_density(model.rows_)])
     np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-9)
 

@@ -82,9 +82,9 @@ RULES: Final = {
 class ConditionalDistribution:
     """The distribution of cells of each row given its others: what ``conditional`` returns.
 
-    It is exact, a mixture with the responsibilities of the cells that are given. Numbers are in
-    the units of the table, and frames have the index of it. Means, quantiles and draws of columns
-    with a map are held within the range of the training cells, widened by half of it on either
+    It is exact, a mixture with the responsibilities of the cells that are given. Numbers are in the
+    units of the table, and frames have the index of it. Means, quantiles and draws of columns with
+    a transform are held within the range of the training cells, widened by half of it on either
     side but not beyond 0 where all cells have one sign, as :meth:`MixtureDensity.impute` holds
     them; densities are not.
 

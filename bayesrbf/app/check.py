@@ -166,7 +166,7 @@ def _density(table: pd.DataFrame, columns: Columns) -> MixtureDensity:
     empty = [columns.names[position] for position in columns.empty]
     return MixtureDensity(
         DRIFT_COMPONENTS,
-        column_maps="power",
+        column_transforms="power",
         point_masses="auto",
         n_init=1,
         max_iter=200,

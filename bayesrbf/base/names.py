@@ -68,7 +68,7 @@ OBSERVED_LABEL: Final = "y"
 """The observed node of a graph of the labels given the rows, and the log likelihood p(y | x)."""
 
 COLUMN_POWERS: Final = "column_powers"
-"""Data of a graph: the powers of the maps in front of the real columns."""
+"""Data of a graph: the powers of the transforms in front of the real columns."""
 OBSERVED: Final = "x"
 """The observed node of a declared graph, and the log likelihood p(x)."""
 JOINT: Final = "x_y"

@@ -1,4 +1,4 @@
-"""Declared priors, maps of real columns, objectives and results of a fit."""
+"""Declared priors, transforms of real columns, objectives and results of a fit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from bayesrbf.base.rows import (
     Standardisation,
 )
 
-# Monotone maps of real columns towards a normal shape, one power a column.
+# Monotone transforms of real columns towards a normal shape, one power a column.
 #
 # With :math:`t = (x - \text{location}) / \text{scale}` and h the number in [low, high] nearest to
 # t,
@@ -40,22 +40,22 @@ from bayesrbf.base.rows import (
 #    \log g'(x) = (\lambda - 1) \, \mathrm{sign}(h) \log(1 + |h|)
 #
 # with :math:`p = \lambda` for :math:`h \ge 0` and :math:`p = 2 - \lambda` below (Yeo and Johnson,
-# 2000). Beyond the training cells the map goes on as a straight line: it takes the real line to the
-# whole real line, so it has an inverse everywhere. A power of 1 changes nothing.
+# 2000). Beyond the training cells the transform goes on as a straight line: it takes the real line
+# to the whole real line, so it has an inverse everywhere. A power of 1 changes nothing.
 
 
 MIN_EXPONENT = 1e-12
-"""Exponents below this count as zero, where (t^p - 1) / p would cancel: the map is a logarithm."""
+"""Exponents below this count as zero: (t^p - 1) / p would cancel, and its limit is the logarithm."""
 ROUNDING = 1e-12
 """Rounding error, in standard deviations, of a cell of 0 after a round trip of units."""
 MARGIN = 0.5
 """Share of the training range by which the range of generated cells is wider on either side: the
-inverse of a map can be steep."""
+inverse of a transform can be steep."""
 
 
 @stored
-class PowerMaps:
-    """The map of every real column."""
+class PowerTransforms:
+    """The transform of every real column."""
 
     location: Float[np.ndarray, " feature"]
     scale: Float[np.ndarray, " feature"]
@@ -72,8 +72,8 @@ class PowerMaps:
         return Standardisation(self.location, self.scale)
 
     @property
-    def rounded(self) -> PowerMaps:
-        """The maps themselves: no field is large enough to be stored in fewer digits."""
+    def rounded(self) -> PowerTransforms:
+        """The transforms themselves: no field is large enough to be stored in fewer digits."""
         return self
 
     def forward(
@@ -103,7 +103,7 @@ class PowerMaps:
         return self.units.backward(held + (u - inside) * np.exp(-self._log_slope(held)))
 
     def applied(self, rows: Observations) -> Observations:
-        """Rows with mapped real cells, and log Jacobians with the maps' log slopes added."""
+        """Rows with mapped real cells, and log Jacobians with the transforms' log slopes added."""
         mapped, log_slope = self.with_log_slope(rows.real)
         change = np.nansum(log_slope, axis=1)
         return replace(rows, real=mapped, log_jacobian=rows.log_jacobian + change)
@@ -124,10 +124,10 @@ class PowerMaps:
         highest = np.where(most < rounding, np.minimum(highest, most.clip(max=0) / 2), highest)
         return np.clip(real, lowest, highest)
 
-    def reordered(self, order: Order) -> PowerMaps:
-        """The maps of columns in another order."""
+    def reordered(self, order: Order) -> PowerTransforms:
+        """The transforms of columns in another order."""
         fields = {name: value[order.features] for name, value in vars(self).items()}
-        return PowerMaps(**fields)
+        return PowerTransforms(**fields)
 
     def _log_slope(self, held: np.ndarray) -> np.ndarray:
         """``log psi'`` at standard cells within the range."""

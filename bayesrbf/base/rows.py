@@ -348,7 +348,7 @@ class Observations:
     weights: Float[np.ndarray, " obs"]
     """Factor of each row's log density, at least 0."""
     log_jacobian: Float[np.ndarray, "*obs"] = field(default_factory=lambda: np.zeros(()))
-    """Log derivatives of the maps that the observed real cells came through, summed."""
+    """Log derivatives of the transforms that the observed real cells came through, summed."""
     units: Units | None = None
     """Rows that stay on one side of every split; None: every row is alone."""
     whole: Shaped[np.ndarray, "obs *_"] | None = field(default=None, metadata=ANY_NUMBER)
@@ -473,8 +473,8 @@ class Standardisation:
     def log_unit(self, rows: Observations) -> Float[np.ndarray, " obs"]:
         """Log density of rows in the user's units less that in standard units, in nats.
 
-        It is minus the sum of the log scales of the observed cells, and what the maps in front
-        of the columns add.
+        It is minus the sum of the log scales of the observed cells, and what the transforms in
+        front of the columns add.
         """
         return rows.log_jacobian - ~np.isnan(rows.real) @ np.log(self.scale)
 

@@ -90,7 +90,7 @@ def _or(words: str, instead: tuple[object, ...]) -> str:
 
 SHARED: Final[dict[str, Rule]] = {
     "covariance_type": one_of(*COVARIANCE_TYPES),
-    "column_maps": one_of("power", None),
+    "column_transforms": one_of("power", None),
     "point_masses": one_of("auto", None),
     "missingness": one_of("ignorable", "informative"),
     "handle_unknown": one_of("missing", "error"),

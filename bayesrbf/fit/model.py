@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from bayesrbf.base import names
 from bayesrbf.base.arrays import class_shares, draw_categories
 from bayesrbf.base.log_posterior import LogPosterior, Predictor
-from bayesrbf.base.priors import PowerMaps
+from bayesrbf.base.priors import PowerTransforms
 from bayesrbf.base.rows import MixtureParameters, Observations
 from bayesrbf.fit.chain import AnySource, Chain, Source, Stage
 from bayesrbf.fit.label_noise import LabelNoise
@@ -151,8 +151,8 @@ class FittedModel(ABC):
     """Whether the model is a pool, which has temperatures and an error."""
     doubtable: ClassVar[bool] = False
     """Whether a stack of the same rows can doubt it."""
-    maps: PowerMaps | None = None
-    """Maps in front of the real columns, of a model that has them."""
+    transforms: PowerTransforms | None = None
+    """Transforms in front of the real columns, of a model that has them."""
 
     @property
     @abstractmethod

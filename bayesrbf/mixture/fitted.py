@@ -15,7 +15,13 @@ from bayesrbf.base import names
 from bayesrbf.base.arrays import at_prevalence, class_log_joint, single_digits
 from bayesrbf.base.blocks import Blocks
 from bayesrbf.base.log_posterior import Predictor
-from bayesrbf.base.priors import Fit, MixtureHyperparameters, MixturePrior, Objective, PowerMaps
+from bayesrbf.base.priors import (
+    Fit,
+    MixtureHyperparameters,
+    MixturePrior,
+    Objective,
+    PowerTransforms,
+)
 from bayesrbf.base.records import Requirements, by_class, scales, stored
 from bayesrbf.base.rows import (
     MixtureParameters,
@@ -28,10 +34,10 @@ from bayesrbf.fit.model import Axes, Description, FittedModel, observed_rows, ro
 from bayesrbf.mixture.em import InitialisedFit, initialise_fit
 from bayesrbf.mixture.expectation import BlockExpectation, prepare
 from bayesrbf.mixture.laws import laws_of, order_for
-from bayesrbf.mixture.maps import fit_power
 from bayesrbf.mixture.objective import HybridLogPosterior, climb_objective
 from bayesrbf.mixture.points import MixturePoints, reordered
 from bayesrbf.mixture.posterior import MixtureLogPosterior, MixtureOnRows
+from bayesrbf.mixture.transforms import fit_power
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -62,7 +68,7 @@ class FittedMixture(FittedModel):
     """The canonical order of columns and classes, in which it was fitted."""
     objective: Objective = LIKELIHOOD
     """Objective of the fit, which replaces the likelihood in its posterior."""
-    maps: PowerMaps | None = None
+    transforms: PowerTransforms | None = None
     """Transforms of the real columns; prior and parameters refer to transformed columns."""
 
     @property
@@ -111,12 +117,12 @@ class FittedMixture(FittedModel):
             reordered(self.parameters, order, self.specification),
             order.inverse.then(self.order),
             self.objective,
-            None if self.maps is None else self.maps.reordered(order),
+            None if self.transforms is None else self.transforms.reordered(order),
         )
 
     def mapped(self, rows: Observations) -> Observations:
         """Rows with their reals transformed, and the log Jacobian of the transform."""
-        return rows if self.maps is None else self.maps.applied(rows)
+        return rows if self.transforms is None else self.transforms.applied(rows)
 
     def standardise(self, rows: Observations) -> Observations:
         """Transformed rows in standard units, clipped to ``FARTHEST`` scales."""
@@ -130,7 +136,11 @@ class FittedMixture(FittedModel):
     ) -> Float[np.ndarray, "*rows feature"]:
         """Cells in the user's units from standard units, by the inverse transform."""
         mapped = self.units.backward(standard)
-        return mapped if self.maps is None else self.maps.within_range(self.maps.backward(mapped))
+        return (
+            mapped
+            if self.transforms is None
+            else self.transforms.within_range(self.transforms.backward(mapped))
+        )
 
     def component_log_joint(self, rows: Observations) -> Float[np.ndarray, "obs component"]:
         """``log pi_c + log w_k + log p(x_o | k)`` in standard units; labels are not used."""
@@ -221,7 +231,7 @@ class FittedMixture(FittedModel):
         """PyMC graph of the density, or of the classes under the objective."""
         from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture
 
-        options = axes.of_graph | {"latent": latent, "column_maps": self.maps}
+        options = axes.of_graph | {"latent": latent, "column_transforms": self.transforms}
         declare = declare_mixture
         if axes.classes is not None:
             declare = partial(declare_hybrid_mixture, objective=self.objective)
@@ -264,7 +274,10 @@ class FittedMixture(FittedModel):
         order = self.order.features.size, self.order.categories.size, self.order.classes.size
         ordered = order == (d, len(levels), structure.n_classes)
         yield ordered, "an order of its columns and classes"
-        yield self.maps is None or self.maps.scale.size == d, "a map of every column"
+        yield (
+            self.transforms is None or self.transforms.scale.size == d,
+            "a transform of every column",
+        )
 
 
 def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str, Any]:
@@ -291,8 +304,8 @@ def mixture_coords(specification: MixtureSpecification, axes: Axes) -> dict[str,
 # From weighted rows to a fitted mixture: in memory, and over blocks of rows.
 
 
-ColumnMaps = Literal["power"] | None
-"""Kind of the maps in front of the real columns."""
+ColumnTransforms = Literal["power"] | None
+"""Kind of the transforms in front of the real columns."""
 
 STEPS = {"blend": 60}
 """Iterations by objective: a blend that is followed further overfits."""
@@ -342,7 +355,7 @@ def fit_mixture_rows(
     prior: MixturePrior,
     solver: Solver,
     start: MixtureParameters | None = None,
-    column_maps: ColumnMaps = None,
+    column_transforms: ColumnTransforms = None,
 ) -> tuple[FittedMixture, Fit]:
     """Map and standardise distinct weighted rows, in the user's units, and fit a mixture to them.
 
@@ -355,10 +368,10 @@ def fit_mixture_rows(
     canonical = specification.reordered(order)
     rows = rows.reordered(order)
     units = table.standardisation(rows.real, rows.weights)
-    maps = None
-    if column_maps == "power" and rows.real.shape[1]:
-        maps = fit_power(units, rows.real, rows.weights)
-        rows = maps.applied(rows)
+    transforms = None
+    if column_transforms == "power" and rows.real.shape[1]:
+        transforms = fit_power(units, rows.real, rows.weights)
+        rows = transforms.applied(rows)
         units = table.standardisation(rows.real, rows.weights)
     marginals = table.marginals(rows.codes, canonical.levels, rows.weights)
     hyperparameters = prior.resolve(canonical, units, marginals)
@@ -387,7 +400,7 @@ def fit_mixture_rows(
         )
     unchanged = order.inverse.then(order)
     mixture = FittedMixture(
-        canonical, hyperparameters, fit.parameters, unchanged, solver.objective, maps
+        canonical, hyperparameters, fit.parameters, unchanged, solver.objective, transforms
     )
     mixture = mixture.reordered(order.inverse)
     return mixture, replace(fit, parameters=mixture.parameters)
@@ -403,7 +416,7 @@ def fit_mixture_blocks(
 ) -> tuple[FittedMixture, Fit, int]:
     """Refit a mixture to weighted rows in the user's units by EM; the passes are counted.
 
-    Structure, maps and start are those of the mixture; units and prior are those of all rows.
+    Structure, transforms and start are those of the mixture; units and prior are those of all rows.
     ``sample`` has some of the rows, reweighted to the total weight of all.
     """
     rows = rows.map(mixture.mapped)

@@ -146,7 +146,7 @@ AUTO: dict[str, Any] = {
     "n_components": "cv",
     "covariance_type": "cv",
     "prior": "cv",
-    "column_maps": "power",
+    "column_transforms": "power",
     "random_state": 0,
 }
 

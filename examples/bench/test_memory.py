@@ -64,7 +64,7 @@ def classifier() -> HybridMixtureClassifier:
         objective="likelihood",
         covariance_type="full",
         tied=False,
-        column_maps=None,
+        column_transforms=None,
         calibrate=False,
         **SHORT,
     )

@@ -130,7 +130,7 @@ def filled(
     X: pd.DataFrame, X_new: pd.DataFrame, truth: pd.DataFrame, spread: pd.Series
 ) -> dict[str, float]:
     """How far what a density says of hidden cells is from what was hidden, in column deviations."""
-    density = MixtureDensity("cv", covariance_type="cv", column_maps="power", random_state=0)
+    density = MixtureDensity("cv", covariance_type="cv", column_transforms="power", random_state=0)
     given = density.fit(X).conditional(X_new)
     hidden = X_new.isna().to_numpy()
 

@@ -136,7 +136,7 @@ MIXTURE: Final = HybridMixtureClassifier(
     tied=False,
     objective="likelihood",
     calibrate=False,
-    column_maps=None,
+    column_transforms=None,
     n_init=1,
     random_state=0,
 )

@@ -90,7 +90,7 @@ def test_gains_are_brute_force(class_prior: Any, loss: Any, doubt: Any) -> None:
 
 @pytest.mark.parametrize("loss", [None, COSTS])
 @pytest.mark.parametrize(
-    "options", [{}, {"class_prior": (0.2, 0.3, 0.5)}, {"column_maps": "power"}]
+    "options", [{}, {"class_prior": (0.2, 0.3, 0.5)}, {"column_transforms": "power"}]
 )
 def test_the_gain_of_ones_own_density_is_not_negative(loss: Any, options: Any) -> None:
     X = table(n=150, missing=0.5, seed=3)[0]
@@ -116,7 +116,9 @@ def test_a_column_that_tells_nothing_of_the_class_gains_nothing() -> None:
 def test_atoms_counts_and_ordered_levels_can_be_measured() -> None:
     X = spiked(holes=0.0)
     y = (X[:, 1] > 1.2).astype(int)
-    model = generative(n_init=1, random_state=0, point_masses="auto", column_maps="power").fit(X, y)
+    model = generative(
+        n_init=1, random_state=0, point_masses="auto", column_transforms="power"
+    ).fit(X, y)
     row = np.array([[np.nan, np.nan]])
     before = entropies(model.predict_proba(row))
     grid = np.linspace(-3.0, 60.0, 20_001)

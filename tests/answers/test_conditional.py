@@ -33,7 +33,7 @@ from tests.kinds import share as share
 HOLED = np.array([[2.0, np.nan, np.nan], [np.nan, 90.0, 0.6], [np.nan, np.nan, np.nan]])
 MILD = np.array([1.0, 1e-2, 1e3])
 """Factors of columns, so that SciPy still can invert their covariances."""
-MAPPED = {"column_maps": "power", "random_state": 0}
+MAPPED = {"column_transforms": "power", "random_state": 0}
 
 
 def positive() -> np.ndarray:
@@ -242,7 +242,7 @@ MAKERS: dict[str, Any] = {
     ),
     "calibrated": lambda: HybridMixtureClassifier(n_init=1, cv=2, random_state=0),
     "with point masses": lambda: generative(
-        n_init=1, random_state=0, point_masses="auto", column_maps="power"
+        n_init=1, random_state=0, point_masses="auto", column_transforms="power"
     ),
     "informative": lambda: generative(n_init=1, random_state=0, missingness="informative"),
     "kernel": lambda: KernelNetworkClassifier(n_basis=5, random_state=0),

@@ -30,7 +30,7 @@ def with_errors(X: np.ndarray, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
 
 
 def density(**arguments: Any) -> MixtureDensity:
-    return MixtureDensity(5, column_maps="power", random_state=0, **arguments)
+    return MixtureDensity(5, column_transforms="power", random_state=0, **arguments)
 
 
 def test_errors_are_found_where_no_component_learnt_them() -> None:
@@ -52,7 +52,7 @@ def test_what_stands_out_is_wrong_at_about_the_rate() -> None:
     stands_out = density(trim=True).fit(X).surprise(X)["stands_out"].to_numpy()
     assert stands_out[bad].mean() > 0.9
     assert (stands_out & ~bad).sum() <= max(3, 0.3 * stands_out.sum())
-    nothing = MixtureDensity(column_maps="power", trim=True, random_state=0).fit(clean())
+    nothing = MixtureDensity(column_transforms="power", trim=True, random_state=0).fit(clean())
     assert nothing.surprise(clean())["stands_out"].sum() <= 4
 
 

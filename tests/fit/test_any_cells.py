@@ -46,7 +46,7 @@ NOISE = "noise"
 def made(n: int, seed: int) -> Table:
     """A rare class that five skewed columns tell together; complete rows, and a column of noise.
 
-    Each is a monotone map of a normal column: p(y | x_1) is known by integration.
+    Each is a monotone transform of a normal column: p(y | x_1) is known by integration.
     """
     rng = np.random.default_rng(seed)
     z = 0.6 * rng.normal(size=(n, 1)) + 0.8 * rng.normal(size=(n, 5))

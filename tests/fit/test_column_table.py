@@ -43,7 +43,7 @@ def doubts(X: pd.DataFrame) -> str:
 
 
 def test_columns_are_described_and_kept_in_a_file(tmp_path: object) -> None:
-    density = MixtureDensity(column_maps="power", random_state=0).fit(TABLE)
+    density = MixtureDensity(column_transforms="power", random_state=0).fit(TABLE)
     found = density.columns_.table()
     assert found.index.tolist() == list(TABLE)
     assert found["kind"].tolist() == ["real", "categorical", "real", "ordered"]

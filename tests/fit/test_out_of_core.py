@@ -46,7 +46,7 @@ SETTINGS: dict[str, Any] = {
     "objective": "likelihood",
     "covariance_type": "full",
     "tied": False,
-    "column_maps": None,
+    "column_transforms": None,
     "calibrate": False,
     "unlabelled_weight": 1.0,
     "n_init": 2,

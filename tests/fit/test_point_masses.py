@@ -13,7 +13,7 @@ from bayesrbf import HybridMixtureClassifier, MixtureDensity, predictive_check
 from bayesrbf.fit.asking import new_rows
 from bayesrbf.mixture.cells import cell_law, leave_one_cell_out
 from tests.cases import generative, some_quick
-from tests.fit.test_column_maps import at_a_draw
+from tests.fit.test_column_transforms import at_a_draw
 
 GRID = np.linspace(-3.0, 60.0, 60_001)
 
@@ -31,7 +31,7 @@ def spiked(n: int = 300, seed: int = 0, holes: float = 0.15) -> np.ndarray:
 
 
 def density(**arguments: Any) -> MixtureDensity:
-    options = {"column_maps": "power", "random_state": 0} | arguments
+    options = {"column_transforms": "power", "random_state": 0} | arguments
     return MixtureDensity(2, point_masses="auto", **options)
 
 
@@ -105,7 +105,7 @@ def test_tails_of_the_models_own_rows_are_at_least_uniform(fitted: MixtureDensit
     "model",
     [
         density(),
-        density(covariance_type="diag", column_maps=None),
+        density(covariance_type="diag", column_transforms=None),
         generative(1, point_masses="auto", random_state=0),
     ],
     ids=["mapped", "diag", "classes"],
@@ -144,7 +144,7 @@ def test_a_cell_whose_mask_is_drawn_has_no_point_mass() -> None:
 
 def test_a_table_without_atoms_is_fitted_as_without_looking() -> None:
     X = spiked()[:, 1:]
-    plain = MixtureDensity(2, column_maps="power", random_state=0).fit(X)
+    plain = MixtureDensity(2, column_transforms="power", random_state=0).fit(X)
     np.testing.assert_array_equal(density().fit(X).score_samples(X), plain.score_samples(X))
 
 

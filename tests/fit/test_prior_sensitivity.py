@@ -33,7 +33,7 @@ NEW = np.random.default_rng(1).normal(size=(9, 2)) + 0.7
 
 
 def blend(**options: object) -> HybridMixtureClassifier:
-    settings = {"covariance_type": "diag", "column_maps": None, "calibrate": False}
+    settings = {"covariance_type": "diag", "column_transforms": None, "calibrate": False}
     return HybridMixtureClassifier(1, random_state=0, **{**settings, **options})
 
 

@@ -107,7 +107,7 @@ def test_a_shape_that_needs_the_order_of_columns_has_the_users(
     orders = []
     for columns in ([0, 1, 2], [2, 0, 1]):
         model = HybridMixtureClassifier(
-            1, calibrate=False, objective="likelihood", column_maps=None
+            1, calibrate=False, objective="likelihood", column_transforms=None
         )
         fit = model.set_params(covariance_type="full", tied=False)
         fit.fit(cells[:, columns], np.arange(60) % 2)

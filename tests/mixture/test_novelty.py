@@ -14,7 +14,7 @@ from bayesrbf.app.predict import novelty_of
 from bayesrbf.mixture.cells import SIMULATED
 from bayesrbf.mixture.points import component_covariances
 from tests.cases import generative
-from tests.fit.test_column_maps import skewed
+from tests.fit.test_column_transforms import skewed
 from tests.fit.test_point_masses import spiked
 
 ERROR = 4 * 0.5 / SIMULATED**0.5
@@ -54,7 +54,7 @@ def test_one_component_compares_distances_together_and_by_columns() -> None:
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_novelties_of_the_models_own_rows_are_uniform(missing: float) -> None:
     """Whatever cells are missing: so they can be compared."""
-    model = MixtureDensity(2, column_maps="power", random_state=0).fit(skewed(300))
+    model = MixtureDensity(2, column_transforms="power", random_state=0).fit(skewed(300))
     drawn = model.sample(1500)
     drawn[np.random.default_rng(1).random(drawn.shape) < missing] = np.nan
     found = model.novelty(drawn)
@@ -108,7 +108,7 @@ def test_the_sentence_on_new_rows_names_the_column() -> None:
     X = pd.DataFrame(
         {"mass": np.exp(3 + 0.2 * size), "length": 10 + size + rng.normal(size=200) / 4}
     )
-    model = MixtureDensity(column_maps="power", random_state=0).fit(X)
+    model = MixtureDensity(column_transforms="power", random_state=0).fit(X)
 
     def said_of(rows: pd.DataFrame) -> str:
         novel = rows[model.novelty(rows) > NOVEL_ROW]

@@ -124,7 +124,7 @@ def test_rows_in_a_model_of_ones_own_have_the_density_of_the_numerics(shape):
     cells = real_table(missing=0.3)
     cells[3] = np.nan
     density = MixtureDensity(
-        2, covariance_type=shape, column_maps=None, point_masses=None, random_state=0
+        2, covariance_type=shape, column_transforms=None, point_masses=None, random_state=0
     )
     fitted = point(density.fit(cells))
     parameters = fitted["weights"], fitted["means"], fitted["covariances"]

@@ -60,7 +60,7 @@ def judge_table(job: Job) -> JudgedTable:
         "cv",
         covariance_type="cv",
         prior="cv",
-        column_maps="power",
+        column_transforms="power",
         point_masses="auto",
         trim=True,
         pool=FITS_IN_POOL,

@@ -25,7 +25,7 @@ from bayesrbf.app.report.job import Job, Splits, splits_of
 from bayesrbf.app.words import exact
 from bayesrbf.base.arrays import log_loss
 from bayesrbf.base.tasks import run_tasks
-from bayesrbf.mixture.maps import fit_half_rank
+from bayesrbf.mixture.transforms import fit_half_rank
 from bayesrbf.table.encode import encode_labels
 from bayesrbf.table.order import standardisation
 
@@ -201,12 +201,12 @@ class HalfRanks(TransformerMixin, BaseEstimator):
     def fit(self, X: pd.DataFrame, y: object = None) -> Self:
         """Learn location, scale and ranks of every column."""
         real, weights = X.to_numpy(np.float64), np.ones(len(X))
-        self.maps_ = fit_half_rank(standardisation(real, weights), real, weights)
+        self.transforms_ = fit_half_rank(standardisation(real, weights), real, weights)
         return self
 
     def transform(self, X: pd.DataFrame) -> Float[np.ndarray, "obs feature"]:
         """Half ranks of the cells of rows."""
-        return self.maps_.forward(X.to_numpy(np.float64))
+        return self.transforms_.forward(X.to_numpy(np.float64))
 
 
 def behind_filled_columns(

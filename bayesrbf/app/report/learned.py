@@ -139,7 +139,7 @@ def _class_cells(
     if few or np.unique(cells).size <= 1 or cells.size < MIN_FOR_CURVE:
         return ClassCells(cells.size, _bars(cells, cells.size, edges))
     density = MixtureDensity(
-        "cv", column_maps="power", point_masses="auto", n_init=1, random_state=seed
+        "cv", column_transforms="power", point_masses="auto", n_init=1, random_state=seed
     ).fit(cells[:, None])
     (point_masses,) = density.point_masses_.values() or ({},)
     free = cells[~np.isin(cells, list(point_masses))]

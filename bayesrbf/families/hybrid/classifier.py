@@ -37,7 +37,7 @@ from bayesrbf.fit.table import FittedTable, TrainingTable
 from bayesrbf.fit.training import read_training
 from bayesrbf.mixture.fitted import (
     LIKELIHOOD,
-    ColumnMaps,
+    ColumnTransforms,
     FittedMixture,
     Solver,
     fit_mixture_rows,
@@ -56,7 +56,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     label contributes :math:`\log \sum_c p(x_o, c)`. The priors are declared
     (:class:`bayesrbf.MixturePrior`) and are the only regularisation.
 
-    By default the fit maximises the blend ``log p(y | x) + 0.3 log p(x)`` behind maps of the
+    By default the fit maximises the blend ``log p(y | x) + 0.3 log p(x)`` behind transforms of the
     columns, with covariances chosen and a temperature fitted out of fold.
     ``objective="likelihood"`` maximises ``log p(x, y)``.
 
@@ -96,9 +96,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         class in turn; the only row of a class stays in training and out of the temperature.
     prior : MixturePrior, optional
         Hyper-parameters; ``MixturePrior()`` by default.
-    column_maps : {"power", None}
-        ``"power"``: a monotone map towards a normal shape in front of every real column
-        (Yeo-Johnson, one power a column; :class:`bayesrbf.base.priors.PowerMaps`).
+    column_transforms : {"power", None}
+        ``"power"``: a monotone transform towards a normal shape in front of every real column
+        (Yeo-Johnson, one power a column; :class:`bayesrbf.base.priors.PowerTransforms`).
         Densities stay those of ``X``; prior, means and covariances are those of mapped cells.
     point_masses : {"auto", None}
         ``"auto"``: a value with at least 5 % of a real column's cells (and five rows) that is at
@@ -213,7 +213,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         calibrate: Stored[bool] = True,
         cv: object = 5,
         prior: Stored[MixturePrior | None] = None,
-        column_maps: Stored[ColumnMaps] = "power",
+        column_transforms: Stored[ColumnTransforms] = "power",
         point_masses: Stored[Literal["auto"] | None] = None,
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 1000,
@@ -236,7 +236,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         self.calibrate = calibrate
         self.cv = cv
         self.prior = prior
-        self.column_maps = column_maps
+        self.column_transforms = column_transforms
         self.point_masses = point_masses
         self.n_init = n_init
         self.max_iter = max_iter
@@ -297,7 +297,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         prior = MixturePrior() if self.prior is None else self.prior
         solver = self._solver(training.seed)
         open_weight = self.unlabelled_weight == OPEN
-        task = Task(prior, solver, open_weight, column_maps=self.column_maps)
+        task = Task(prior, solver, open_weight, column_transforms=self.column_transforms)
         first, rounds = self._rounds(specification, columns)
         choice, calibration = self._choose(task, first, rounds, training)
         setting = choice.setting
@@ -318,7 +318,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         solver = replace(task.solver, objective=setting.objective)
         distinct = table.distinct_rows(training.rows)
         model, fit = fit_mixture_rows(
-            distinct, specification, prior, solver, start, self.column_maps
+            distinct, specification, prior, solver, start, self.column_transforms
         )
         note = ""
         if of_blocks is not None:

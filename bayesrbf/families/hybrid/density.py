@@ -40,7 +40,7 @@ from bayesrbf.fit.training import by_blocks, read_training
 from bayesrbf.mixture.cells import hide_masked, trimmed
 from bayesrbf.mixture.fitted import (
     ROWS_PER_COMPONENT,
-    ColumnMaps,
+    ColumnTransforms,
     FittedMixture,
     Solver,
     fit_mixture_rows,
@@ -82,7 +82,7 @@ def pooled(
     refit: Refit,
     seed: int,
 ) -> FittedMixture:
-    """Pool of fits to rows of random weights, in the units and behind the maps of ``alone``.
+    """Pool of fits to rows of random weights, in the units and behind the transforms of ``alone``.
 
     A row that stands for v rows has a weight of Gamma(v), as in the Bayesian bootstrap.
     """
@@ -105,7 +105,7 @@ def pooled(
 def side_by_side(
     alone: FittedMixture, densities: Sequence[tuple[float, FittedMixture]]
 ) -> FittedMixture:
-    """Mixture of several densities, in the units and behind the maps of ``alone``."""
+    """Mixture of several densities, in the units and behind the transforms of ``alone``."""
     points = [mixture.start.standardised(alone.units) for _, mixture in densities]
     shapes = {mixture.specification.shape for _, mixture in densities}
     specification = replace(
@@ -230,7 +230,7 @@ class Settings:
     prior: MixturePrior
     options: DensityOptions
     solver: Solver
-    column_maps: ColumnMaps
+    column_transforms: ColumnTransforms
     trim: bool
     """Whether cells that look wrong are left out."""
     pool: int | None = None
@@ -252,14 +252,19 @@ def find_density(rows: Observations, columns: Columns, settings: Settings) -> Fo
     """Choose the open settings, and fit; two further fits come first where odd cells are trimmed.
 
     They are judged by one component first, which explains no error, then by the density that is
-    chosen without them. A pool stands beside the last fit, behind its maps.
+    chosen without them. A pool stands beside the last fit, behind its transforms.
     """
 
     def fitted(fit_rows: Observations, candidate: DensityCandidate) -> tuple[FittedMixture, Fit]:
         structure = candidate.specification(fit_rows.real.shape[1], columns.n_levels)
         prior = settings.prior.weakened(candidate.strength, structure)
         return fit_mixture_rows(  # nothing here holds the distinct rows: they are let go in there
-            distinct_rows(fit_rows), structure, prior, settings.solver, None, settings.column_maps
+            distinct_rows(fit_rows),
+            structure,
+            prior,
+            settings.solver,
+            None,
+            settings.column_transforms,
         )
 
     trimmed_rows = rows
@@ -308,8 +313,8 @@ def choose_density(
             for candidate in candidates:
                 structure = candidate.specification(rows.real.shape[1], levels)
                 prior = settings.prior.weakened(candidate.strength, structure)
-                maps = settings.column_maps
-                mixture, _ = fit_mixture_rows(train, structure, prior, solver, None, maps)
+                transforms = settings.column_transforms
+                mixture, _ = fit_mixture_rows(train, structure, prior, solver, None, transforms)
                 densities.append(mixture.log_density(test))
             return np.stack(densities, axis=1)
 
@@ -488,9 +493,9 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     prior : MixturePrior or "cv", optional
         ``MixturePrior()`` by default; ``"cv"`` picks the strength of its covariance prior,
         1, 0.3, 0.1 or 0.02 of the default, in the same way.
-    column_maps : {"power", None}
-        ``"power"``: a monotone map towards a normal shape in front of every real column
-        (:class:`bayesrbf.base.priors.PowerMaps`). The density stays one of ``X``; prior,
+    column_transforms : {"power", None}
+        ``"power"``: a monotone transform towards a normal shape in front of every real column
+        (:class:`bayesrbf.base.priors.PowerTransforms`). The density stays one of ``X``; prior,
         means and covariances are those of mapped cells.
     point_masses : {"auto", None}
         ``"auto"``: a value with at least 5 % of a real column's cells (and five rows), three times
@@ -578,7 +583,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         *,
         covariance_type: Stored[CovarianceType | Literal["cv"]] = "full",
         prior: Stored[MixturePrior | Literal["cv"] | None] = None,
-        column_maps: Stored[ColumnMaps] = None,
+        column_transforms: Stored[ColumnTransforms] = None,
         point_masses: Stored[Literal["auto"] | None] = None,
         trim: Stored[bool] = False,
         pool: Stored[int | None] = None,
@@ -596,7 +601,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.prior = prior
-        self.column_maps = column_maps
+        self.column_transforms = column_transforms
         self.point_masses = point_masses
         self.trim = trim
         self.pool = pool
@@ -651,7 +656,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
             STRENGTHS if self.prior == "cv" else (1.0,),
         )
         solver = Solver(self.n_init, self.max_iter, float(self.tol), training.seed)
-        settings = Settings(declared, options, solver, self.column_maps, self.trim, self.pool)
+        settings = Settings(declared, options, solver, self.column_transforms, self.trim, self.pool)
         chosen = find_density(training.rows, training.read_columns, settings)
         training, note = replace(training, rows=chosen.rows), ""
         model, fit = chosen.model, chosen.fit

@@ -21,7 +21,13 @@ from bayesrbf.base.rows import (
 from bayesrbf.fit.calibration import Selection, unlabelled_gain
 from bayesrbf.fit.held_out import Fold, HeldOut, Masking, hold_out
 from bayesrbf.fit.stages import Calibration
-from bayesrbf.mixture.fitted import LIKELIHOOD, ColumnMaps, FittedMixture, Solver, fit_mixture_rows
+from bayesrbf.mixture.fitted import (
+    LIKELIHOOD,
+    ColumnTransforms,
+    FittedMixture,
+    Solver,
+    fit_mixture_rows,
+)
 
 # Classifying mixtures among which held-out rows choose: structures, objectives, rows.
 
@@ -180,7 +186,7 @@ class Task:
     """Solver of all fits; a setting replaces its objective."""
     from_labelled: bool = False
     """Start at the fit to the labelled rows alone."""
-    column_maps: ColumnMaps = None
+    column_transforms: ColumnTransforms = None
 
     def begins_with(self, rows: Observations) -> bool:
         """Whether fits to such rows start at the supervised one."""
@@ -195,7 +201,7 @@ class Task:
         solver = replace(self.solver, objective=LIKELIHOOD, seed=seed)
         labelled = rows.take(rows.labels >= 0)
         mixture, _ = fit_mixture_rows(
-            labelled, specification, self.prior, solver, None, self.column_maps
+            labelled, specification, self.prior, solver, None, self.column_transforms
         )
         return mixture.start
 
@@ -211,7 +217,7 @@ class Task:
                 start = self.begin(setting.cells(rows), structure, seed)
             solver = replace(self.solver, objective=setting.objective, seed=seed)
             mixture, _ = fit_mixture_rows(
-                setting.weigh(rows), structure, self.prior, solver, start, self.column_maps
+                setting.weigh(rows), structure, self.prior, solver, start, self.column_transforms
             )
             yield mixture
 

@@ -138,7 +138,7 @@ class StackedClassifier(Classifier):
     with cells masked. These predictions give temperatures, weights w and the exponent b of the
     class shares, as functions of the missing fraction. Of three and more classes a matrix on their
     log probabilities follows the pool. Members are then fitted to all rows. Density, novelty and
-    imputations come from a companion: three full Gaussians per class, no map.
+    imputations come from a companion: three full Gaussians per class, no transform.
 
     =================== ============================================================= ============
     member              what it is                                                    reals mapped

@@ -578,7 +578,7 @@ class StackSettings:
         rows: Observations,
         seed: int,
     ) -> SharedTraining:
-        """Training rows, and the maps, layers and mixtures that members share."""
+        """Training rows, and the transforms, layers and mixtures that members share."""
         return SharedTraining(rows, self.levels, self.n_classes, self.prior, self.seed + seed)
 
     def fit(self, training: SharedTraining) -> FittedMembers:
@@ -597,7 +597,7 @@ class StackSettings:
         return replace(self, members=tuple(name for name in self.members if name not in names))
 
     def fit_density(self, rows: Observations) -> FittedMixture:
-        """Fit the density of the columns as they are: up to three Gaussians a class, no map."""
+        """Fit the density of the untransformed columns: up to three Gaussians a class."""
         components = component_class(rows, self.n_classes, DENSITY_COMPONENTS)
         d = rows.real.shape[1]
         specification = MixtureSpecification(d, self.levels, components, default_shape(d))

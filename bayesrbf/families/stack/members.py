@@ -1,4 +1,4 @@
-"""Members of a stack: recipes, fits, and shared maps, layers and mixtures."""
+"""Members of a stack: recipes, fits, and shared transforms, layers and mixtures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesrbf import table
-from bayesrbf.base.priors import MixturePrior, Objective, PowerMaps
+from bayesrbf.base.priors import MixturePrior, Objective, PowerTransforms
 from bayesrbf.base.records import MAX_PARTS, Requirements, stored, within
 from bayesrbf.base.rows import (
     MixtureSpecification,
@@ -60,7 +60,7 @@ from bayesrbf.mixture.fitted import (
     component_class,
     fit_mixture_rows,
 )
-from bayesrbf.mixture.maps import HalfRankMaps, fit_half_rank, fit_power
+from bayesrbf.mixture.transforms import HalfRankTransforms, fit_half_rank, fit_power
 
 # Training rows of a stack's members, and everything that these members share.
 #
@@ -85,7 +85,7 @@ SEARCH: Final = RateSearch(subsamples=2, steps=8)
 """Settings of the search for the rates of the kernels."""
 
 
-ColumnMaps = HalfRankMaps | PowerMaps
+ColumnTransforms = HalfRankTransforms | PowerTransforms
 """Real columns towards a normal shape."""
 
 
@@ -99,7 +99,7 @@ class MixtureForm(NamedTuple):
 
 @dataclass(frozen=True)
 class SharedTraining:
-    """Training rows, with the maps, hidden layers and mixtures that members share."""
+    """Training rows, with the transforms, hidden layers and mixtures that members share."""
 
     rows: Observations
     """Distinct weighted rows, in the user's units."""
@@ -137,12 +137,12 @@ class SharedTraining:
         return table.standardisation(self.rows.real, self.rows.weights)
 
     @cached_property
-    def half_rank(self) -> HalfRankMaps:
+    def half_rank(self) -> HalfRankTransforms:
         """Half ranks of the rows."""
         return fit_half_rank(self.units, self.rows.real, self.rows.weights)
 
     @cached_property
-    def power(self) -> PowerMaps:
+    def power(self) -> PowerTransforms:
         """Yeo-Johnson's powers of the rows."""
         return fit_power(self.units, self.rows.real, self.rows.weights)
 
@@ -172,7 +172,7 @@ class SharedTraining:
         return self._layers[settings]
 
     def mixture(self, form: MixtureForm) -> FittedMixture:
-        """A mixture fitted by EM to the rows behind the power maps; members share it."""
+        """A mixture fitted by EM to the rows behind the power transforms; members share it."""
         if form not in self._mixtures:
             rows = self.mapped("power")
             classes = component_class(rows, self.n_classes, form.n_components)
@@ -184,14 +184,14 @@ class SharedTraining:
             self._mixtures[form] = fit_mixture_rows(rows, structure, prior, solver)[0]
         return self._mixtures[form]
 
-    def maps(self, shape: Shape) -> ColumnMaps:
-        """The maps of a kind."""
+    def transforms(self, shape: Shape) -> ColumnTransforms:
+        """The transforms of a kind."""
         return self.half_rank if shape == "half_rank" else self.power
 
     def mapped(self, shape: Shape) -> Observations:
-        """The rows behind the maps of a kind."""
+        """The rows behind the transforms of a kind."""
         if shape not in self._mapped:
-            self._mapped[shape] = self.maps(shape).applied(self.rows)
+            self._mapped[shape] = self.transforms(shape).applied(self.rows)
         return self._mapped[shape]
 
 
@@ -384,10 +384,10 @@ def trial_of(members: object) -> tuple[str, ...]:
 
 @stored
 class FittedMember:
-    """A fitted member: maps of the columns in front of a fitted model."""
+    """A fitted member: transforms of the columns in front of a fitted model."""
 
     name: str
-    columns: ColumnMaps
+    columns: ColumnTransforms
     model: FittedKernelNetwork | FittedMixture
 
     @property
@@ -401,8 +401,8 @@ class FittedMember:
         """A copy that keeps only what prediction needs."""
         return replace(self, model=self.model.condensed)
 
-    def rounded(self, columns: ColumnMaps) -> FittedMember:
-        """The member with large arrays rounded to single precision, behind rounded maps."""
+    def rounded(self, columns: ColumnTransforms) -> FittedMember:
+        """The member with large arrays rounded to single precision, behind rounded transforms."""
         return replace(self, columns=columns, model=self.model.rounded)
 
     @property
@@ -412,7 +412,7 @@ class FittedMember:
 
     def __laws__(self) -> Requirements:
         n_features = self.model.density.specification.n_features
-        yield self.columns.units.scale.size == n_features, "a map of every column"
+        yield self.columns.units.scale.size == n_features, "a transform of every column"
         yield self.name in MEMBERS, "a recipe"
 
 
@@ -420,7 +420,7 @@ def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[Fitte
     """Fit members by name to rows that they share."""
     recipes = [(name, MEMBERS[name]) for name in members]
     return tuple(
-        FittedMember(name, shared.maps(recipe.shape), recipe.fit(shared))
+        FittedMember(name, shared.transforms(recipe.shape), recipe.fit(shared))
         for name, recipe in recipes
         for shared in [recipe.rows_of(training)]
     )
@@ -500,16 +500,16 @@ class FittedMembers:
 
     @property
     def rounded(self) -> FittedMembers:
-        """Members with large arrays rounded to single precision; maps stay shared."""
+        """Members with large arrays rounded to single precision; transforms stay shared."""
         shared = {id(member.columns): member.columns for member in self.own}
-        maps = {key: columns.rounded for key, columns in shared.items()}
-        members = tuple(member.rounded(maps[id(member.columns)]) for member in self.own)
+        transforms = {key: columns.rounded for key, columns in shared.items()}
+        members = tuple(member.rounded(transforms[id(member.columns)]) for member in self.own)
         return replace(self, own=members)
 
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
         """Class log probabilities of every member at its fitted point, in nats, -60 at least."""
-        maps = {id(member.columns): member.columns for member in self.own}
-        mapped = {key: columns.applied(rows) for key, columns in maps.items()}
+        transforms = {id(member.columns): member.columns for member in self.own}
+        mapped = {key: columns.applied(rows) for key, columns in transforms.items()}
         seen: dict[tuple[int, int], CellMoments] = {}  # alike by kernels that share companions
         joints = []
         for member in self.own:

@@ -40,7 +40,7 @@ from bayesrbf.families.stack.compiled import add_leaves
 # row are not parted any more: the row goes where most rows went.
 #
 # Thresholds lie between ranks: trees are grown on the ranks of the cells among those of training,
-# so units and monotone maps of a column change nothing.
+# so units and monotone transforms of a column change nothing.
 #
 # .. [1] Quinlan (1993), C4.5: programs for machine learning, chapter 3.
 

@@ -10,7 +10,9 @@ from bayesrbf import MixtureDensity, MixturePrior
 from bayesrbf.families.hybrid.density import N_COMPONENTS, STRENGTHS
 from bayesrbf.families.hybrid.selection import COMPARED_TYPES
 
-AUTO = MixtureDensity("cv", covariance_type="cv", prior="cv", column_maps="power", random_state=0)
+AUTO = MixtureDensity(
+    "cv", covariance_type="cv", prior="cv", column_transforms="power", random_state=0
+)
 
 
 def clusters(n: int = 120, seed: int = 0) -> np.ndarray:
@@ -42,7 +44,7 @@ def test_what_was_chosen_is_what_the_arguments_would_have_asked_for() -> None:
         best.n_components,
         covariance_type=best.covariance_type,
         prior=MixturePrior(degrees_of_freedom=best.strength * default),
-        column_maps="power",
+        column_transforms="power",
         random_state=0,
     ).fit(X)
     np.testing.assert_array_equal(asked.score_samples(X), chosen.score_samples(X))

@@ -18,7 +18,7 @@ from bayesrbf.families.hybrid.density import stacking_shares
 from tests.families.hybrid.test_density_choice import clusters
 
 POOL = MixtureDensity(
-    "cv", covariance_type="cv", prior="cv", column_maps="power", pool=6, random_state=0
+    "cv", covariance_type="cv", prior="cv", column_transforms="power", pool=6, random_state=0
 )
 
 
@@ -32,7 +32,7 @@ def test_a_pool_is_the_mean_of_its_fits(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.undo()
     rows = POOL.rows_
     density = clone(POOL).fit(X)
-    mapped = density.model_.maps.applied(rows)
+    mapped = density.model_.transforms.applied(rows)
     told = [np.log(share) + mixture.log_density(mapped) for share, mixture in parts]
     np.testing.assert_allclose(density.model_.log_density(rows), np.logaddexp.reduce(told))
     assert sum(share for share, _ in parts) == pytest.approx(1)

@@ -128,7 +128,7 @@ def test_a_fit_says_what_rows_without_a_label_gained_out_of_fold():
     classifier = model("blend", **open_weight).fit(X, hidden)
     said = classifier.status_.partition("Rows without a label, counted ")[2]
     everything = model("blend", unlabelled_weight=1.0).fit(X, hidden)
-    task = Task(MixturePrior(), asked_solver(classifier), True, column_maps=None)
+    task = Task(MixturePrior(), asked_solver(classifier), True, column_transforms=None)
     structure = classifier.model_.specification
     objective = Objective("blend", kappa=classifier.kappa_)
     open_weight = {"open_dial": False, "unlabelled_weight": None, "n_columns": 3}

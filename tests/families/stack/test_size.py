@@ -20,7 +20,7 @@ from bayesrbf.base.artefact import pack
 from bayesrbf.base.rows import Observations, Standardisation
 from bayesrbf.families.stack.members import FittedMembers
 from bayesrbf.fit.asking import new_rows
-from bayesrbf.mixture.maps import fit_half_rank
+from bayesrbf.mixture.transforms import fit_half_rank
 from tests.cases import first_quick
 from tests.mutations import fitted, table
 
@@ -105,8 +105,8 @@ def test_members_in_single_precision_predict_as_the_whole_and_take_less(kind: st
         sum(strip.nbytes for strip in pack(list(of.own))[1].values()) for of in (rounded, whole)
     ]
     assert sizes[0] < 0.6 * sizes[1]
-    maps = [{id(one.columns) for one in of.own} for of in (rounded, whole)]
-    assert len(maps[0]) == len(maps[1])  # what members see alike is still made once
+    transforms = [{id(one.columns) for one in of.own} for of in (rounded, whole)]
+    assert len(transforms[0]) == len(transforms[1])  # what members see alike is still made once
 
 
 def test_digits_are_those_of_single_precision_where_it_has_them() -> None:
@@ -118,10 +118,10 @@ def test_digits_are_those_of_single_precision_where_it_has_them() -> None:
 
 def test_rounded_knots_still_rise() -> None:
     cells = np.array([[1.0], [1.0 + 1e-12], [2.0], [3.0]])
-    maps = fit_half_rank(Standardisation(np.zeros(1), np.ones(1)), cells, np.ones(4))
-    rounded = maps.rounded
+    transforms = fit_half_rank(Standardisation(np.zeros(1), np.ones(1)), cells, np.ones(4))
+    rounded = transforms.rounded
     np.testing.assert_array_equal(rounded.knots, [1.0, 2.0, 3.0])
-    np.testing.assert_allclose(rounded.forward(cells[2:]), maps.forward(cells[2:]), atol=1e-6)
+    np.testing.assert_allclose(rounded.forward(cells[2:]), transforms.forward(cells[2:]), atol=1e-6)
 
 
 @pytest.mark.slow

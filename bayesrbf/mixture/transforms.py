@@ -21,7 +21,7 @@ from jaxtyping import Float, Int
 from scipy.special import ndtri
 
 from bayesrbf.base.arrays import single_digits
-from bayesrbf.base.priors import PowerMaps, yeo_johnson
+from bayesrbf.base.priors import PowerTransforms, yeo_johnson
 from bayesrbf.base.records import Requirements, ascending, stored, within
 from bayesrbf.base.rows import Observations, Standardisation
 
@@ -39,8 +39,8 @@ MIN_SPREAD = 1e-12
 
 
 @stored
-class HalfRankMaps:
-    """Half-rank map of every real column: the mean of standardised cell and normal score."""
+class HalfRankTransforms:
+    """Half-rank transform of every real column: the mean of standardised cell and normal score."""
 
     units: Standardisation
     knots: Float[np.ndarray, " knot"]
@@ -60,7 +60,7 @@ class HalfRankMaps:
         return list(zip(knots[:-1], scores[:-1], strict=True))
 
     @property
-    def rounded(self) -> HalfRankMaps:
+    def rounded(self) -> HalfRankTransforms:
         """A copy with single precision's digits, in which neighbouring knots may become one."""
         pairs = [(single_digits(knots), single_digits(scores)) for knots, scores in self.columns]
         firsts = [np.unique(knots, return_index=True)[1] for knots, _ in pairs]
@@ -94,19 +94,21 @@ def fit_half_rank(
     units: Standardisation,
     real: Float[np.ndarray, "row feature"],
     weights: Float[np.ndarray, " row"],
-) -> HalfRankMaps:
-    """Half-rank maps of all columns; the normal scores of a column without cells are 0."""
+) -> HalfRankTransforms:
+    """Half-rank transforms of all columns; the normal scores of a column without cells are 0."""
     return _joined(units, [_normal_scores(column, weights) for column in units.forward(real).T])
 
 
-def _joined(units: Standardisation, columns: list[tuple[np.ndarray, np.ndarray]]) -> HalfRankMaps:
-    """Half-rank maps from (knots, scores) of every column.
+def _joined(
+    units: Standardisation, columns: list[tuple[np.ndarray, np.ndarray]]
+) -> HalfRankTransforms:
+    """Half-rank transforms from (knots, scores) of every column.
 
     One array holds all: a file may have 10,000 arrays, and a table thousands of columns.
     """
     knots, scores = ([pair[of] for pair in columns] for of in (0, 1))
     sizes = np.array([values.size for values in knots], dtype=np.int64)
-    return HalfRankMaps(units, np.hstack([[], *knots]), np.hstack([[], *scores]), sizes)
+    return HalfRankTransforms(units, np.hstack([[], *knots]), np.hstack([[], *scores]), sizes)
 
 
 def _normal_scores(column: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -128,7 +130,7 @@ def fit_power(
     units: Standardisation,
     real: Float[np.ndarray, "row feature"],
     weights: Float[np.ndarray, " row"],
-) -> PowerMaps:
+) -> PowerTransforms:
     """Yeo-Johnson power of every column, at its posterior mode under a normal law of the column.
 
     A column without two different cells has power 1.
@@ -149,7 +151,7 @@ def fit_power(
     powers = _golden_section(loss, x.shape[1])
     # A constant column is left exactly as it is; the search would only come near to that.
     still = _variance(x, shares) <= MIN_SPREAD
-    return PowerMaps(
+    return PowerTransforms(
         units.location,
         units.scale,
         np.where(still, 1.0, powers),

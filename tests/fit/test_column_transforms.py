@@ -1,4 +1,4 @@
-"""Maps in front of the columns: densities stay those of the user's cells, in graph and numerics."""
+"""Transforms of the columns: densities stay those of the user's cells, in graph and numerics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bayesrbf import HybridMixtureClassifier, MixtureDensity, predictive_check
 from bayesrbf.base import names
 from bayesrbf.base.log_posterior import slices
 from bayesrbf.base.names import COLUMN_POWERS
-from bayesrbf.base.priors import PowerMaps
+from bayesrbf.base.priors import PowerTransforms
 
 GRID = np.sinh(np.linspace(-8.0, 9.0, 60_001))
 """Numbers from -1,500 to 4,000, close together near 0."""
@@ -55,7 +55,7 @@ def at_a_draw(model: bayesrbf.MixtureDensity, graph: pm.Model) -> tuple[np.ndarr
 
 
 def test_a_mapped_density_integrates_to_one() -> None:
-    density = MixtureDensity(2, column_maps="power", random_state=0).fit(skewed()[:, :1])
+    density = MixtureDensity(2, column_transforms="power", random_state=0).fit(skewed()[:, :1])
     x = GRID
     assert trapezoid(np.exp(density.score_samples(x[:, None])), x) == pytest.approx(1, abs=1e-4)
 
@@ -63,9 +63,9 @@ def test_a_mapped_density_integrates_to_one() -> None:
 @pytest.mark.parametrize(
     "model",
     [
-        MixtureDensity(2, column_maps="power", random_state=0),
+        MixtureDensity(2, column_transforms="power", random_state=0),
         pytest.param(
-            MixtureDensity(2, covariance_type="diag", column_maps="power", random_state=0),
+            MixtureDensity(2, covariance_type="diag", column_transforms="power", random_state=0),
             marks=pytest.mark.slow,
         ),
         pytest.param(
@@ -75,7 +75,7 @@ def test_a_mapped_density_integrates_to_one() -> None:
             marks=pytest.mark.slow,
         ),
         pytest.param(
-            HybridMixtureClassifier(2, tied=True, column_maps="power", random_state=0),
+            HybridMixtureClassifier(2, tied=True, column_transforms="power", random_state=0),
             marks=pytest.mark.slow,
         ),
     ],
@@ -92,9 +92,9 @@ def test_the_graph_and_the_numerics_are_one_density(model: MixtureDensity) -> No
 
 def test_a_graph_with_powers_of_one_is_the_graph_without_maps() -> None:
     X = skewed(30)
-    maps = MixtureDensity(column_maps="power", random_state=0).fit(X).model_.maps
+    transforms = MixtureDensity(column_transforms="power", random_state=0).fit(X).model_.transforms
     plain = MixtureDensity(random_state=0).fit(X)
-    one = replace(plain.model_, maps=maps).declare(plain.rows_, plain.fitted_.axes)
+    one = replace(plain.model_, transforms=transforms).declare(plain.rows_, plain.fitted_.axes)
     with one:
         pm.set_data({COLUMN_POWERS: np.ones(3)})
     none = plain.declare()
@@ -106,7 +106,7 @@ def test_a_graph_with_powers_of_one_is_the_graph_without_maps() -> None:
 @pytest.mark.slow
 def test_the_explicit_graph_summed_over_components_is_the_density() -> None:
     X = skewed(12)
-    model = MixtureDensity(2, column_maps="power", random_state=0).fit(X)
+    model = MixtureDensity(2, column_transforms="power", random_state=0).fit(X)
     graph = model.declare(latent="explicit")
     parameters = model.model_.start
     point = graph.initial_point()
@@ -126,7 +126,7 @@ def test_the_explicit_graph_summed_over_components_is_the_density() -> None:
 
 def test_filled_cells_are_means_of_the_conditional_density_in_the_users_units() -> None:
     X = skewed(200)
-    model = MixtureDensity(2, column_maps="power", random_state=0).fit(X)
+    model = MixtureDensity(2, column_transforms="power", random_state=0).fit(X)
     row = np.array([[np.nan, 3.05, -20.0]])
     low, high = np.nanmin(X[:, 0]), np.nanmax(X[:, 0])
     low, high = low - 0.5 * (high - low), high + 0.5 * (high - low)
@@ -144,9 +144,9 @@ def test_filled_cells_are_means_of_the_conditional_density_in_the_users_units() 
 
 def test_samples_have_the_quantiles_of_the_training_rows() -> None:
     powers = np.array([0.4, 1.0, 1.7])
-    law = PowerMaps(np.zeros(3), np.ones(3), powers, np.full(3, -3.0), np.full(3, 3.0))
+    law = PowerTransforms(np.zeros(3), np.ones(3), powers, np.full(3, -3.0), np.full(3, 3.0))
     X = law.backward(np.random.default_rng(0).normal(size=(2000, 3)))
-    drawn = MixtureDensity(column_maps="power", random_state=0).fit(X).sample(20_000)
+    drawn = MixtureDensity(column_transforms="power", random_state=0).fit(X).sample(20_000)
     levels = [0.05, 0.25, 0.5, 0.75, 0.95]
     for column in range(3):
         np.testing.assert_allclose(
@@ -159,8 +159,8 @@ def test_samples_have_the_quantiles_of_the_training_rows() -> None:
 def test_a_change_of_units_shifts_the_log_density() -> None:
     X = skewed()
     factors = np.array([4.0, 0.5, -2.0])
-    plain = MixtureDensity(2, column_maps="power", random_state=0).fit(X)
-    scaled = MixtureDensity(2, column_maps="power", random_state=0).fit(X * factors)
+    plain = MixtureDensity(2, column_transforms="power", random_state=0).fit(X)
+    scaled = MixtureDensity(2, column_transforms="power", random_state=0).fit(X * factors)
     observed = ~np.isnan(X)
     expected = plain.score_samples(X) - observed @ np.log(np.abs(factors))
     np.testing.assert_allclose(scaled.score_samples(X * factors), expected, atol=1e-3)
@@ -168,8 +168,10 @@ def test_a_change_of_units_shifts_the_log_density() -> None:
 
 def test_maps_follow_the_columns_and_the_file(tmp_path) -> None:
     X = skewed()
-    model = HybridMixtureClassifier(column_maps="power", random_state=0).fit(X, labels(X))
-    turned = HybridMixtureClassifier(column_maps="power", random_state=0).fit(X[:, ::-1], labels(X))
+    model = HybridMixtureClassifier(column_transforms="power", random_state=0).fit(X, labels(X))
+    turned = HybridMixtureClassifier(column_transforms="power", random_state=0).fit(
+        X[:, ::-1], labels(X)
+    )
     np.testing.assert_allclose(model.score_samples(X), turned.score_samples(X[:, ::-1]), rtol=1e-9)
     model.save(tmp_path / "model.safetensors")
     loaded = bayesrbf.load(tmp_path / "model.safetensors")
@@ -180,8 +182,8 @@ def test_maps_follow_the_columns_and_the_file(tmp_path) -> None:
 def test_skewed_columns_have_a_denser_law_behind_maps() -> None:
     train, test = skewed(300, seed=1), skewed(300, seed=2)
     plain, mapped = (
-        MixtureDensity(column_maps=maps, random_state=0).fit(train).score(test)
-        for maps in (None, "power")
+        MixtureDensity(column_transforms=transforms, random_state=0).fit(train).score(test)
+        for transforms in (None, "power")
     )
     assert mapped > plain + 0.3
 
@@ -190,7 +192,9 @@ def test_skewed_columns_have_a_denser_law_behind_maps() -> None:
 @pytest.mark.parametrize("method", ["laplace", "gibbs"])
 def test_draws_and_predictive_tables_are_in_the_users_units(method: str) -> None:
     X = skewed(60)
-    model = MixtureDensity(column_maps="power", random_state=0).fit(X).refine(method, draws=50)
+    model = (
+        MixtureDensity(column_transforms="power", random_state=0).fit(X).refine(method, draws=50)
+    )
     assert names.MEANS in model.posterior_[names.POSTERIOR]
     checked = predictive_check(model, 20)
     drawn = checked["posterior_predictive"].to_dataset()

@@ -1,4 +1,4 @@
-"""Maps of real columns against SciPy and scikit-learn."""
+"""Transforms of real columns against SciPy and scikit-learn."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm, rankdata, yeojohnson, yeojohnson_llf
 from sklearn.preprocessing import PowerTransformer
 
-from bayesrbf.base.priors import PowerMaps, yeo_johnson
+from bayesrbf.base.priors import PowerTransforms, yeo_johnson
 from bayesrbf.base.rows import Observations, Standardisation
-from bayesrbf.mixture.maps import fit_half_rank, fit_power
+from bayesrbf.mixture.transforms import fit_half_rank, fit_power
 
 
 def columns(n: int = 150) -> np.ndarray:
@@ -73,10 +73,10 @@ def test_powers_are_the_mode_under_their_prior() -> None:
     np.testing.assert_allclose(fit_power(AS_IS, x, np.ones(40)).powers, oracle, atol=2e-4)
 
 
-def some_maps() -> PowerMaps:
+def some_transforms() -> PowerTransforms:
     """Maps that bend either way, one a logarithm, one that changes nothing."""
     n = 4
-    return PowerMaps(
+    return PowerTransforms(
         np.array([1.0, -2.0, 0.0, 3.0]),
         np.array([2.0, 0.5, 1.0, 4.0]),
         np.array([-0.7, 2.0, 0.0, 1.0]),
@@ -86,29 +86,32 @@ def some_maps() -> PowerMaps:
 
 
 def test_maps_are_undone_rise_and_have_the_derivative_that_they_say() -> None:
-    maps = some_maps()
+    transforms = some_transforms()
     t = np.linspace(-9, 9, 4001)[:, None]
-    x = maps.location + maps.scale * t
-    mapped = maps.forward(x)
+    x = transforms.location + transforms.scale * t
+    mapped = transforms.forward(x)
     assert (np.diff(mapped, axis=0) > 0).all()
-    np.testing.assert_allclose(maps.backward(mapped), x, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(transforms.backward(mapped), x, rtol=1e-9, atol=1e-9)
     step = 1e-6
-    slope = (maps.forward(x + step) - maps.forward(x - step)) / (2 * step)
+    slope = (transforms.forward(x + step) - transforms.forward(x - step)) / (2 * step)
     inside = (np.abs(t - 3.0) > 1e-4) & (np.abs(t + 2.5) > 1e-4)
     np.testing.assert_allclose(
-        np.log(slope)[inside[:, 0]], maps.with_log_slope(x)[1][inside[:, 0]], atol=1e-6
+        np.log(slope)[inside[:, 0]], transforms.with_log_slope(x)[1][inside[:, 0]], atol=1e-6
     )
 
 
 def test_a_power_of_one_changes_nothing_and_far_cells_stay_finite() -> None:
-    maps = some_maps()
+    transforms = some_transforms()
     x = np.array([[1e200, -1e200, 1e300, 1e300], [np.nan, 1.0, 2.0, -5.0]])
-    mapped = maps.forward(x)
+    mapped = transforms.forward(x)
     assert np.isfinite(mapped[0]).all()
     assert np.isnan(mapped[1, 0])
     np.testing.assert_allclose(mapped[:, 3], x[:, 3], rtol=1e-12)
-    held = maps.within_range(x)
-    low, high = maps.location - 5.25 * maps.scale, maps.location + 5.75 * maps.scale
+    held = transforms.within_range(x)
+    low, high = (
+        transforms.location - 5.25 * transforms.scale,
+        transforms.location + 5.75 * transforms.scale,
+    )
     assert ((held >= low) & (held <= high) | np.isnan(held)).all()
 
 
@@ -117,29 +120,29 @@ def test_made_cells_have_the_sign_of_the_column() -> None:
     positive = np.exp(rng.normal(size=80))
     cells = np.c_[positive, -positive, np.floor(positive), rng.normal(size=80)]
     units = Standardisation(cells.mean(axis=0), cells.std(axis=0))
-    maps = fit_power(units, cells, np.ones(80))
-    low, high = maps.within_range(np.array([[-1e9], [1e9]]) * np.ones(4))
+    transforms = fit_power(units, cells, np.ones(80))
+    low, high = transforms.within_range(np.array([[-1e9], [1e9]]) * np.ones(4))
     np.testing.assert_allclose(low[[0, 2]], [positive.min() / 2, 0], atol=1e-12)
     assert high[1] == pytest.approx(-positive.min() / 2)
     spread = np.ptp(cells, axis=0) / 2
     np.testing.assert_allclose(high[[0, 2, 3]], (cells.max(axis=0) + spread)[[0, 2, 3]])
     np.testing.assert_allclose(low[[1, 3]], (cells.min(axis=0) - spread)[[1, 3]])
-    np.testing.assert_allclose(maps.within_range(cells), cells)
+    np.testing.assert_allclose(transforms.within_range(cells), cells)
 
 
 def test_turning_a_column_round_turns_its_map_round() -> None:
     x = columns()
-    maps, turned = (fit_power(AS_IS, sign * x, np.ones(150)) for sign in (1, -1))
-    np.testing.assert_allclose(turned.powers, 2 - maps.powers, atol=1e-4)
-    np.testing.assert_allclose(turned.forward(-x), -maps.forward(x), atol=1e-3)
+    transforms, turned = (fit_power(AS_IS, sign * x, np.ones(150)) for sign in (1, -1))
+    np.testing.assert_allclose(turned.powers, 2 - transforms.powers, atol=1e-4)
+    np.testing.assert_allclose(turned.forward(-x), -transforms.forward(x), atol=1e-3)
 
 
 def test_rows_keep_what_their_maps_did_to_their_density() -> None:
-    maps = some_maps()
+    transforms = some_transforms()
     real = np.array([[0.0, np.nan, 2.0, 5.0], [np.nan] * 4])
     rows = Observations(real, np.zeros((2, 0), int), np.zeros(2, int), np.ones(2))
-    mapped = maps.applied(rows)
-    change = maps.with_log_slope(real)[1][0]
+    mapped = transforms.applied(rows)
+    change = transforms.with_log_slope(real)[1][0]
     np.testing.assert_allclose(mapped.log_jacobian, [np.nansum(change), 0.0])
     np.testing.assert_array_equal(
         mapped.take(np.array([1, 0])).log_jacobian[::-1], mapped.log_jacobian
