@@ -45,7 +45,7 @@ from bayesrbf.base.rows import (
 
 
 MIN_EXPONENT = 1e-12
-"""Exponents below this count as zero: (t^p - 1) / p would cancel, and its limit is the logarithm."""
+"""Exponents below this count as 0: (t^p - 1) / p would cancel, and its limit is the logarithm."""
 ROUNDING = 1e-12
 """Rounding error, in standard deviations, of a cell of 0 after a round trip of units."""
 MARGIN = 0.5
