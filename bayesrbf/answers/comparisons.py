@@ -50,7 +50,7 @@ def differences(
     positive: Positive,
     *,
     threshold: float = 0.5,
-    units: Int[np.ndarray, " obs"] | None = None,
+    subjects: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> Differences:
     """Compare two classifiers on the same rows, by resamples of rows or of groups."""
@@ -70,7 +70,7 @@ def differences(
             )
         return np.subtract(of_both[0], of_both[1])
 
-    drawn = np.stack([figures(rows) for rows in resampled(units, positive.size)])
+    drawn = np.stack([figures(rows) for rows in resampled(subjects, positive.size)])
     ends = np.nanquantile(drawn, [0.5 - level / 2, 0.5 + level / 2], axis=0)
     rows = np.vstack([figures(slice(None)), ends]).T.tolist()
     areas, squares, losses, benefits = (Interval(*row) for row in rows)
@@ -100,7 +100,7 @@ def given_score(
     event: str,
     folds: Int[np.ndarray, " obs"],
     thresholds: Sequence[float],
-    units: Int[np.ndarray, " obs"] | None = None,
+    subjects: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> GivenScore:
     """Model and score on the rows that have it.
@@ -116,15 +116,15 @@ def given_score(
             "leave it out, or give it for more rows."
         )
     model, other, came = p[there], probability[there], happened[there]
-    score_units = None if units is None else units[there]
+    score_subjects = None if subjects is None else subjects[there]
 
     def judged(predicted: Score) -> EventPerformance:
         return event_performance(
-            event, predicted, came, thresholds=thresholds, units=score_units, level=level
+            event, predicted, came, thresholds=thresholds, subjects=score_subjects, level=level
         )
 
     compared = differences(
-        model, other, came, threshold=thresholds[0], units=score_units, level=level
+        model, other, came, threshold=thresholds[0], subjects=score_subjects, level=level
     )
     without = int((~there).sum())
     return GivenScore(name, mapping, without, judged(model), judged(other), compared)
@@ -191,7 +191,7 @@ class RandomEffects:
 
     parts: int
     mean: Interval
-    tau: float  # In the unit of the scale: log odds for AUROC, logarithms for O:E.
+    tau: float  # In the subject  of the scale: log odds for AUROC, logarithms for O:E.
     new: Interval
 
 
@@ -293,7 +293,7 @@ def performance_by(
     positive: Positive,
     *,
     threshold: float = 0.5,
-    units: Int[np.ndarray, " obs"] | None = None,
+    subjects: Int[np.ndarray, " obs"] | None = None,
     widths: Float[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> Parts:
@@ -309,7 +309,7 @@ def performance_by(
                 score[subset.inside],
                 positive[subset.inside],
                 thresholds=(threshold,),
-                units=None if units is None else units[subset.inside],
+                subjects=None if subjects is None else subjects[subset.inside],
                 level=level,
             ),
             np.nan if widths is None else float(widths[subset.inside].mean()),

@@ -17,12 +17,12 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from bayesrbf import table
 from bayesrbf.base.records import Stored
-from bayesrbf.base.rows import Units
+from bayesrbf.base.rows import Subjects
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.arguments import Rule, one_of
 from bayesrbf.fit.cross_validation import aligned_probabilities, fitted_fold
-from bayesrbf.fit.held_out import folds_of, unit_folds
-from bayesrbf.fit.reading import LARGEST_SEED, units_in
+from bayesrbf.fit.held_out import folds_of, subject_folds
+from bayesrbf.fit.reading import LARGEST_SEED, subjects_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -284,7 +284,7 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         check_consistent_length(X, y)
         classes, labels = self._read_labels(y)
         missing = table.missing_per_row(X)
-        folds = self._folds(labels, units_in(X, groups, "ConformalSets.fit")[0])
+        folds = self._folds(labels, subjects_in(X, groups, "ConformalSets.fit")[0])
         of_rows = groups if has_fit_parameter(self.classifier, "groups") else None
         fit = partial(fitted_fold, self.classifier, X, y, of_rows, classes=classes)
         fits = run_tasks(fit, folds, "Fitting folds", self.n_jobs)
@@ -401,13 +401,13 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
             return np.zeros_like(missing)
         return group_of(missing, self._edges)
 
-    def _folds(self, labels: Rows, units: Units | None) -> list[Fold]:
+    def _folds(self, labels: Rows, subjects: Subjects | None) -> list[Fold]:
         """Rows to fit and labelled rows to hold out, whose labels are hidden in neither case."""
         labelled = np.flatnonzero(labels >= 0)
         if isinstance(self.cv, Integral):
             _FOLDS.check(self.cv, "ConformalSets(cv=...)")
             seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
-            folds = folds_of(unit_folds(labels, units, int(self.cv), seed), units)
+            folds = folds_of(subject_folds(labels, subjects, int(self.cv), seed), subjects)
         else:
             hidden = np.flatnonzero(labels < 0)
             splits = check_cv(self.cv, labels[labelled], classifier=True).split(

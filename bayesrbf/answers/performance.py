@@ -90,14 +90,14 @@ def calibration_curve(
     score: Score,
     positive: Positive,
     level: float = LEVEL,
-    units: Int[np.ndarray, " obs"] | None = None,
+    subjects: Int[np.ndarray, " obs"] | None = None,
 ) -> CalibrationCurve | None:
     r"""Frequency of an event by its probability: logistic regression on a spline of the log odds.
 
     The spline is cubic between at most five knots, and linear beyond the outer ones [2]_. The
     integrated calibration index is the mean of :math:`|\hat f(p_i) - p_i|` over the rows, with its
     quantiles E50 and E90 [3]_. None where all rows are of one kind, or say the same. Rows of one
-    of the ``units`` are not independent: the band is then by sums of their scores (a sandwich).
+    of the ``subjects`` are not independent: the band is then by sums of their scores (a sandwich).
 
     .. [2] Harrell (2015), Regression modeling strategies, 2nd edition, section 2.4.
     .. [3] Austin, Steyerberg (2019), The integrated calibration index and related metrics,
@@ -129,9 +129,9 @@ def calibration_curve(
     target = np.column_stack([~positive, positive]).astype(float)
     start = np.zeros(basis.shape[1])
     mode, covariance = softmax_regression(design, target, np.ones(x.size), start)
-    if units is not None:
+    if subjects is not None:
         row_scores = basis * (expit(basis @ mode) - positive)[:, None]
-        sums = np.stack([np.bincount(units, column) for column in row_scores.T], axis=1)
+        sums = np.stack([np.bincount(subjects, column) for column in row_scores.T], axis=1)
         covariance = covariance @ (sums.T @ sums) @ covariance
     centre = on_grid @ mode
     half = ndtri(0.5 + level / 2) * np.sqrt(np.einsum("ni,ij,nj->n", on_grid, covariance, on_grid))
@@ -270,16 +270,16 @@ def event_performance(
     *,
     decided: Positive | None = None,
     thresholds: Sequence[float] = (0.5,),
-    units: Int[np.ndarray, " obs"] | None = None,
+    subjects: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> EventPerformance:
     """Judge the probabilities of an event by whether it happened.
 
     ``decided`` rows are called events; by default those at the first threshold or above. Rows of
-    one of the ``units`` are not independent.
+    one of the ``subjects`` are not independent.
     """
     called = score >= thresholds[0] if decided is None else decided
-    units = several(units)
+    subjects = several(subjects)
 
     def figures(rows: Any, level: float) -> Named:
         p, happened = score[rows], positive[rows]
@@ -292,8 +292,8 @@ def event_performance(
         return named
 
     named = figures(slice(None), level)
-    if units is not None:
-        named = _as_wide(named, figures, units, level)
+    if subjects is not None:
+        named = _as_wide(named, figures, subjects, level)
     named["observed_to_expected"] = _observed_to_expected(
         score, positive, named["intercept"], level
     )
@@ -317,10 +317,10 @@ def event_performance(
         events=int(positive.sum()),
         expected=float(score.sum()),
         reliability=reliability(score, positive, level),
-        curve=calibration_curve(score, positive, level, units),
+        curve=calibration_curve(score, positive, level, subjects),
         distribution=np.array(both),
         thresholds=at_thresholds,
-        decision_curve=decision_curve(score, positive, THRESHOLDS, level, units),
+        decision_curve=decision_curve(score, positive, THRESHOLDS, level, subjects),
         **{name: figure for name, figure in named.items() if name in field_names},
     )
 
@@ -331,11 +331,11 @@ def reliability(score: Score, positive: Positive, level: float = LEVEL) -> Relia
     return calibration(both, positive.astype(int), prob=level).curves[1]
 
 
-def several(units: Int[np.ndarray, " obs"] | None) -> Int[np.ndarray, " obs"] | None:
+def several(subjects: Int[np.ndarray, " obs"] | None) -> Int[np.ndarray, " obs"] | None:
     """Groups by numbers from 0; None where every row, or all of them, are one group."""
-    if units is None:
+    if subjects is None:
         return None
-    found, numbers = np.unique(units, return_inverse=True)
+    found, numbers = np.unique(subjects, return_inverse=True)
     return numbers if 1 < found.size < numbers.size else None
 
 
@@ -441,11 +441,11 @@ def net_benefit(score: Score, positive: Positive, threshold: float) -> Float[np.
 def _as_wide(
     named: Named,
     figures: Callable[[Any, float], Named],
-    units: Int[np.ndarray, " obs"],
+    subjects: Int[np.ndarray, " obs"],
     level: float,
 ) -> Named:
     """Intervals, widened to the quantiles over resampled groups."""
-    drawn = [figures(rows, level) for rows in resampled(units)]
+    drawn = [figures(rows, level) for rows in resampled(subjects)]
     tails = [0.5 - level / 2, 0.5 + level / 2]
     wide = {}
     for name, interval in named.items():
@@ -459,17 +459,17 @@ def _as_wide(
 
 
 def as_wide(
-    figure: Callable[[Any], Interval], units: Int[np.ndarray, " obs"] | None, level: float
+    figure: Callable[[Any], Interval], subjects: Int[np.ndarray, " obs"] | None, level: float
 ) -> Interval:
     """Interval of a figure of some rows, widened to its quantiles over resampled groups."""
-    interval, numbers = figure(slice(None)), several(units)
+    interval, numbers = figure(slice(None)), several(subjects)
     if numbers is None:
         return interval
     return _as_wide({"": interval}, lambda rows, _: {"": figure(rows)}, numbers, level)[""]
 
 
 def resampled(
-    units: Int[np.ndarray, " obs"] | None, n_rows: int = 0, n: int = RESAMPLES, seed: int = 0
+    subjects: Int[np.ndarray, " obs"] | None, n_rows: int = 0, n: int = RESAMPLES, seed: int = 0
 ) -> Iterator[Int[np.ndarray, " some"]]:
     """Rows of groups that are drawn with replacement; without groups every row is one.
 
@@ -478,7 +478,7 @@ def resampled(
     (4, np.True_)
     """
     rng = np.random.default_rng(seed)
-    subjects = np.arange(n_rows) if units is None else units
+    subjects = np.arange(n_rows) if subjects is None else subjects
     _, subject, counts = np.unique(subjects, return_inverse=True, return_counts=True)
     of_group = np.split(np.argsort(subject, kind="stable"), counts.cumsum()[:-1])
     for _ in range(n):
@@ -566,15 +566,15 @@ def performance_of(
     shown: Sequence[int] | None = None,
     decided: Labels | None = None,
     thresholds: Sequence[float] = (0.5,),
-    units: Int[np.ndarray, " obs"] | None = None,
+    subjects: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> Performance:
     """Judge class probabilities by class codes; ``shown`` are the classes that are events."""
     shown = range(len(classes)) if shown is None else shown
-    n_groups = None if units is None else int(np.unique(units).size)
+    n_groups = None if subjects is None else int(np.unique(subjects).size)
 
     def of_rows(figure: Callable[[Any], Interval]) -> Interval:
-        return as_wide(figure, units, level)
+        return as_wide(figure, subjects, level)
 
     right, losses, squares = correct(p, labels), log_loss(p, labels), brier(p, labels)
     events = tuple(
@@ -585,7 +585,7 @@ def performance_of(
             # Of two classes a threshold decides, which rounding may move at a tie.
             decided=None if decided is None or len(classes) == 2 else decided == c,
             thresholds=thresholds,
-            units=units,
+            subjects=subjects,
             level=level,
         )
         for c in shown
@@ -674,7 +674,7 @@ def performance(
     shown = range(len(known)) if len(known) > 2 else [1]
     if event is not None:
         shown = [known.index(event)]
-    units = None
+    subjects = None
     if groups is not None:
         shape = np.asarray(groups, dtype=object).shape
         if shape != codes.shape:
@@ -682,14 +682,14 @@ def performance(
                 f"performance(groups=...) must have one entry for each of {codes.size} rows; "
                 f"received the shape {shape}."
             )
-        units = group_numbers(groups)
+        subjects = group_numbers(groups)
     return performance_of(
         values,
         codes,
         [str(label) for label in known],
         shown=shown,
         thresholds=cutoffs,
-        units=units,
+        subjects=subjects,
         level=level,
     )
 

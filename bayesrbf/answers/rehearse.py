@@ -225,8 +225,8 @@ def rehearse(
     seed = int(rng.integers(2**31))
     real = labels[labelled]
     of_rows, copies = row_groups(groups, X, "rehearse"), table.copies_of(rows)
-    units = table.units_of(copies, None if of_rows is None else of_rows[labelled])
-    numbered = None if units is None else units.numbers
+    subjects = table.subjects_of(copies, None if of_rows is None else of_rows[labelled])
+    numbered = None if subjects is None else subjects.numbers
     truths = [
         truth(TEACHERS[name](cells, categorical, real, seed, numbered), real) for name in chosen
     ]

@@ -382,11 +382,11 @@ def mean(values: Float[np.ndarray, " obs"], level: float = LEVEL) -> Interval:
 
 
 def mean_of(
-    values: Float[np.ndarray, " obs"], units: Int[np.ndarray, " obs"], level: float = LEVEL
+    values: Float[np.ndarray, " obs"], subjects: Int[np.ndarray, " obs"], level: float = LEVEL
 ) -> Interval:
     """Mean of rows with Student's interval by the spread of the means of their groups."""
-    value, error = mean_over_folds(values, units)
-    half = stdtrit(np.unique(units).size - 1, 0.5 + level / 2) * error
+    value, error = mean_over_folds(values, subjects)
+    half = stdtrit(np.unique(subjects).size - 1, 0.5 + level / 2) * error
     return Interval(value, float(value - half), float(value + half))
 
 
@@ -458,7 +458,7 @@ def decision_curve(
     positive: Positive,
     thresholds: Float[np.ndarray, " threshold"],
     level: float = LEVEL,
-    units: Int[np.ndarray, " obs"] | None = None,
+    subjects: Int[np.ndarray, " obs"] | None = None,
 ) -> DecisionCurve:
     r"""Net benefit of acting where the probability is at least t.
 
@@ -475,7 +475,9 @@ def decision_curve(
     odds = thresholds / (1 - thresholds)
     row_benefit = np.where(positive, 1.0, -odds[:, None])
     every = row_benefit * (score >= thresholds[:, None])
-    benefits = [mean(row, level) if units is None else mean_of(row, units, level) for row in every]
+    benefits = [
+        mean(row, level) if subjects is None else mean_of(row, subjects, level) for row in every
+    ]
     return DecisionCurve(
         thresholds,
         np.array([benefit.value for benefit in benefits]),

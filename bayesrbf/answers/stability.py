@@ -227,10 +227,10 @@ def stability(
             f"stability(event=...) must be one of the classes of y, at least two; received "
             f"{event!r}, and y has {', '.join(map(str, known))}."
         )
-    units = None if group_names is None else group_numbers(group_names)
-    if group_names is not None and units is None and len({*map(str, group_names)}) == 1:
+    subjects = None if group_names is None else group_numbers(group_names)
+    if group_names is not None and subjects is None and len({*map(str, group_names)}) == 1:
         raise ValueError("stability(groups=...) must name at least two groups; received one.")
-    together = np.arange(labels.size) if units is None else units
+    together = np.arange(labels.size) if subjects is None else subjects
 
     def fitted(rows: Int[np.ndarray, " some"]) -> Probabilities:
         more = {"groups": together[rows]} if has_fit_parameter(model, "groups") else {}
@@ -245,7 +245,7 @@ def stability(
             except ValueError as error:
                 return " ".join(str(error).split())
 
-    drawn, codes = resampled(units, labels.size, TRIES * refits, random_state), range(len(known))
+    drawn, codes = resampled(subjects, labels.size, TRIES * refits, random_state), range(len(known))
     samples = list(islice((rows for rows in drawn if np.isin(codes, labels[rows]).all()), refits))
     if len(samples) < refits:
         raise ValueError(

@@ -35,49 +35,50 @@ Cells = Float[np.ndarray, "obs column"]
 Labels = Int[np.ndarray, " obs"]
 Probabilities = Float[np.ndarray, "obs label"]
 Mask = Bool[np.ndarray, " column"]
-UnitNumbers = Int[np.ndarray, " obs"] | None
-Teacher = Callable[[Cells, Mask, Labels, int, UnitNumbers], np.ndarray]
+SubjectNumbers = Int[np.ndarray, " obs"] | None
+Teacher = Callable[[Cells, Mask, Labels, int, SubjectNumbers], np.ndarray]
 """Maps cells (NaN where missing, codes of levels in the columns of the mask), labels, a seed and
-numbers of units to class probabilities of the same rows, each by models that have seen neither its
-label nor those of its unit."""
+numbers of subjects to class probabilities of the same rows, each by models that have seen neither
+its
+label nor those of its subject."""
 
 
 def trees(
-    cells: Cells, categorical: Mask, labels: Labels, seed: int, units: UnitNumbers
+    cells: Cells, categorical: Mask, labels: Labels, seed: int, subjects: SubjectNumbers
 ) -> Probabilities:
     """Bagged trees, out of bag; even probabilities for a row that is in every bag.
 
-    Where rows are of one unit they are out of fold: a bag leaves no unit out.
+    Where rows are of one subject they are out of fold: a bag leaves no subject out.
     """
     forest = ExtraTreesClassifier(
         400, min_samples_leaf=5, bootstrap=True, oob_score=True, random_state=seed
     )
-    if units is not None:
+    if subjects is not None:
         forest.set_params(oob_score=False)
-        return out_of_fold(numbers_for(forest, categorical), cells, labels, seed, units)
+        return out_of_fold(numbers_for(forest, categorical), cells, labels, seed, subjects)
     fitted = numbers_for(forest, categorical).fit(cells, labels)
     votes: Probabilities = np.nan_to_num(fitted[-1].oob_decision_function_, nan=1.0)
     return votes
 
 
 def boosting(
-    cells: Cells, categorical: Mask, labels: Labels, seed: int, units: UnitNumbers
+    cells: Cells, categorical: Mask, labels: Labels, seed: int, subjects: SubjectNumbers
 ) -> Probabilities:
     """Boosted trees, out of fold; they take holes and levels themselves."""
     model = HistGradientBoostingClassifier(
         max_iter=60, learning_rate=0.08, categorical_features=categorical, random_state=seed
     )
-    return out_of_fold(model, cells, labels, seed, units)
+    return out_of_fold(model, cells, labels, seed, subjects)
 
 
 def process(
-    cells: Cells, categorical: Mask, labels: Labels, seed: int, units: UnitNumbers
+    cells: Cells, categorical: Mask, labels: Labels, seed: int, subjects: SubjectNumbers
 ) -> Probabilities:
     """A Gaussian process, out of fold, its width and scale by evidence."""
     kernel = ConstantKernel(4.0) * RBF(np.sqrt(cells.shape[1]))
     model = GaussianProcessClassifier(kernel, random_state=seed)
     of_numbers = numbers_for(model, categorical)
-    return out_of_fold(of_numbers, cells, labels, seed, units, MAX_PROCESS_ROWS)
+    return out_of_fold(of_numbers, cells, labels, seed, subjects, MAX_PROCESS_ROWS)
 
 
 TEACHERS: Final[dict[str, Teacher]] = {"trees": trees, "boosting": boosting, "process": process}
@@ -107,7 +108,7 @@ def out_of_fold(
     cells: Cells,
     labels: Labels,
     seed: int,
-    units: UnitNumbers,
+    subjects: SubjectNumbers,
     most: int | None = None,
 ) -> Probabilities:
     """Class probabilities by models fitted to other folds, each to at most so many rows.
@@ -115,14 +116,14 @@ def out_of_fold(
     A class without a row in the other folds has probability zero.
     """
     p = np.zeros((labels.size, labels.max() + 1))
-    kind = StratifiedKFold if units is None else StratifiedGroupKFold
+    kind = StratifiedKFold if subjects is None else StratifiedGroupKFold
     folds = kind(min(TEACHER_FOLDS, np.bincount(labels).max()), shuffle=True, random_state=seed)
     rng = np.random.default_rng(seed)
     with warnings.catch_warnings():
         # A class of fewer rows than folds is expected; a truth need not have the best of kernels.
         warnings.filterwarnings("ignore", "The least populated class")
         warnings.simplefilter("ignore", ConvergenceWarning)
-        for training, test in folds.split(cells, labels, units):
+        for training, test in folds.split(cells, labels, subjects):
             rows = (
                 training
                 if most is None or training.size <= most

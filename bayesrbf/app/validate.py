@@ -69,7 +69,7 @@ MOSTLY_TRAINED: Final = 0.5
 """Share of known rows beyond which a table is not new; some rows equal others by chance."""
 
 Shares = Float[np.ndarray, " label"]
-Units = Int[np.ndarray, " obs"] | None
+Subjects = Int[np.ndarray, " obs"] | None
 """Group of each row."""
 HeldOut = tuple[Float[np.ndarray, "held_out label"], Int[np.ndarray, " held_out"]]
 """Probabilities and labels of training rows that were held out."""
@@ -115,7 +115,7 @@ def class_frequencies(
     trained: Shares,
     trained_rows: int,
     classes: Sequence[str],
-    units: Units = None,
+    subjects: Subjects = None,
     level: float = SURE,
 ) -> tuple[ClassFrequency, ...]:
     """The share of every class, with its interval.
@@ -131,7 +131,7 @@ def class_frequencies(
     ):
         of_class = labels == len(frequencies)
         alone = proportion(rows / n, n, level)
-        wide = as_wide(lambda sample, x=of_class: _share(x[sample], level), units, level)  # type: ignore[misc]
+        wide = as_wide(lambda sample, x=of_class: _share(x[sample], level), subjects, level)  # type: ignore[misc]
         worth = n * ((alone.upper - alone.lower) / (wide.upper - wide.lower)) ** 2
         away = change(before, trained_rows, rows / n, worth, level)
         lower, upper = max(0.0, before + away.lower), min(1.0, before + away.upper)
@@ -145,7 +145,7 @@ def _share(holds: Shaped[np.ndarray, " obs"], level: float) -> Interval:
 
 
 def scores_of(
-    found: Judgement, p: Probabilities, labels: Labels, trained: Shares, units: Units
+    found: Judgement, p: Probabilities, labels: Labels, trained: Shares, subjects: Subjects
 ) -> Iterator[ValidationScore]:
     """Scores with intervals, their expectations, and the scores of the class frequencies."""
     of_model, same = found.scores
@@ -162,7 +162,7 @@ def scores_of(
         costs = mistakes(costs_of(found.classes, found.focus.costs))
         row_costs = paid(p, labels, costs)
         least = expected_costs(p, costs).min(axis=1)
-        cost = as_wide(lambda sample: mean(row_costs[sample], level), units, level)
+        cost = as_wide(lambda sample: mean(row_costs[sample], level), subjects, level)
         always = paid(np.tile(trained, (labels.size, 1)), labels, costs)
         every.append(("cost of a row", cost, least, float(always.mean())))
     for name, figure, expected, of_frequencies in every:
@@ -580,8 +580,8 @@ def validation_of(
     """
     level = job.focus.level
     shares = trained / trained.sum()
-    units = job.units
-    of_group = np.arange(labels.size) if units is None else units
+    subjects = job.subjects
+    of_group = np.arange(labels.size) if subjects is None else subjects
     tables = {MODEL: p, FREQUENCIES: np.tile(shares, (labels.size, 1))}
     rows = HeldOutRows(tuple(classes), labels, of_group % SCORE_FOLDS, tables, trained=trained)
     earlier = None
@@ -603,7 +603,7 @@ def validation_of(
         **compute(unseen, JUDGED),
     )
     frequencies = class_frequencies(
-        p, labels, shares, round(float(trained.sum())), classes, units, level
+        p, labels, shares, round(float(trained.sum())), classes, subjects, level
     )
     noticed = (
         *remarks,
@@ -617,7 +617,7 @@ def validation_of(
         unlabelled=unlabelled,
         prob=level,
         costs=dict(job.focus.costs),
-        scores=tuple(scores_of(found, p, labels, shares, units)),
+        scores=tuple(scores_of(found, p, labels, shares, subjects)),
         classes=frequencies,
         against_rest=found.performance.against_rest,
         event=found.performance.event,

@@ -249,7 +249,7 @@ class MixtureSpecification:
 
 
 @stored
-class Units:
+class Subjects:
     """Index of the independent subject behind each row: copies of a row, or rows of one group."""
 
     numbers: Int[np.ndarray, " obs"]
@@ -259,18 +259,18 @@ class Units:
     equal subjects."""
 
     @classmethod
-    def of(cls, numbers: Int[np.ndarray, " obs"]) -> Units:
+    def of(cls, numbers: Int[np.ndarray, " obs"]) -> Subjects:
         """Subjects of unmerged rows, with counts ``1 / n`` for each of a subject's n rows.
 
-        >>> Units.of(np.array([0, 0, 1])).counts
+        >>> Subjects.of(np.array([0, 0, 1])).counts
         array([0.5, 0.5, 1. ])
         """
         codes, sizes = np.unique(numbers, return_inverse=True, return_counts=True)[1:]
         return cls(codes, 1.0 / sizes[codes])
 
-    def take(self, rows: np.ndarray | slice) -> Units:
-        """Units of some rows."""
-        return Units(self.numbers[rows], self.counts[rows])
+    def take(self, rows: np.ndarray | slice) -> Subjects:
+        """Subjects of some rows."""
+        return Subjects(self.numbers[rows], self.counts[rows])
 
     @property
     def split(self) -> Bool[np.ndarray, " obs"]:
@@ -289,19 +289,19 @@ class Units:
         )
 
 
-def joined_units(tables: Sequence[tuple[Units | None, int]]) -> Units | None:
+def joined_subjects(tables: Sequence[tuple[Subjects | None, int]]) -> Subjects | None:
     """Subjects of the rows of several tables; ``tables`` has each with its number of rows."""
-    known = [units for units, _ in tables if units is not None]
+    known = [subjects for subjects, _ in tables if subjects is not None]
     if not known:
         return None
-    free = 1 + max(int(units.numbers.max(initial=-1)) for units in known)
+    free = 1 + max(int(subjects.numbers.max(initial=-1)) for subjects in known)
     every = []
-    for units, n in tables:
-        every.append(Units(free + np.arange(n), np.ones(n)) if units is None else units)
+    for subjects, n in tables:
+        every.append(Subjects(free + np.arange(n), np.ones(n)) if subjects is None else subjects)
         free += n
-    return Units(
-        np.concatenate([units.numbers for units in every]),
-        np.concatenate([units.counts for units in every]),
+    return Subjects(
+        np.concatenate([subjects.numbers for subjects in every]),
+        np.concatenate([subjects.counts for subjects in every]),
     )
 
 
@@ -349,7 +349,7 @@ class Observations:
     """Factor of each row's log density, at least 0."""
     log_jacobian: Float[np.ndarray, "*obs"] = field(default_factory=lambda: np.zeros(()))
     """Log derivatives of the transforms that the observed real cells came through, summed."""
-    units: Units | None = None
+    subjects: Subjects | None = None
     """Rows that stay on one side of every split; None: every row is alone."""
     whole: Shaped[np.ndarray, "obs *_"] | None = field(default=None, metadata=ANY_NUMBER)
     """The original rows, for models of pairwise dissimilarities, which have no cells."""
@@ -365,12 +365,12 @@ class Observations:
     @property
     def n_labelled(self) -> float:
         """Number of subjects with a label, whatever their weight."""
-        return float(self.unit_counts[self.labels >= 0].sum())
+        return float(self.subject_counts[self.labels >= 0].sum())
 
     @property
-    def unit_counts(self) -> Float[np.ndarray, " obs"]:
+    def subject_counts(self) -> Float[np.ndarray, " obs"]:
         """Number of subjects behind each row."""
-        return np.ones(self.n_obs) if self.units is None else self.units.counts
+        return np.ones(self.n_obs) if self.subjects is None else self.subjects.counts
 
     def take(self, rows: np.ndarray | slice) -> Observations:
         """Select rows, by index or boolean mask, in the given order; a slice copies nothing."""
@@ -380,7 +380,7 @@ class Observations:
             self.labels[rows],
             self.weights[rows],
             self.log_jacobian[rows] if self.log_jacobian.ndim else self.log_jacobian,
-            None if self.units is None else self.units.take(rows),
+            None if self.subjects is None else self.subjects.take(rows),
             None if self.whole is None else self.whole[rows],
             None if self.missing is None else self.missing[rows],
         )
@@ -407,8 +407,11 @@ class Observations:
         yield within(self.weights, 0), "weights of 0 and above"
         yield self.log_jacobian.shape in ((), self.labels.shape), "a log Jacobian for every row"
         yield self.whole is None or len(self.whole) == self.labels.size, "every row as it came"
-        units = self.units
-        yield units is None or units.numbers.shape == self.labels.shape, "a unit of every row"
+        subjects = self.subjects
+        yield (
+            subjects is None or subjects.numbers.shape == self.labels.shape,
+            "a subject of every row",
+        )
 
 
 def joined_rows(tables: Sequence[Observations]) -> Observations:
@@ -426,7 +429,7 @@ def joined_rows(tables: Sequence[Observations]) -> Observations:
         np.concatenate([table.labels for table in tables]),
         np.concatenate([table.weights for table in tables]),
         np.concatenate(jacobians) if first.log_jacobian.ndim else first.log_jacobian,
-        joined_units([(table.units, table.n_obs) for table in tables]),
+        joined_subjects([(table.subjects, table.n_obs) for table in tables]),
         np.concatenate(whole) if whole else None,
         np.concatenate(missing) if len(missing) == len(tables) else None,
     )

@@ -16,9 +16,9 @@ from sklearn.utils import _safe_indexing, check_random_state
 
 from bayesrbf.base.records import Stored
 from bayesrbf.fit.arguments import row_groups
-from bayesrbf.fit.held_out import folds_of, unit_folds
+from bayesrbf.fit.held_out import folds_of, subject_folds
 from bayesrbf.table.encode import encode_labels, read_labels
-from bayesrbf.table.order import units_of
+from bayesrbf.table.order import subjects_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,15 +130,15 @@ class LabelledKFold(BaseCrossValidator):
         labels = encode_labels(y, unlabelled=self.unlabelled)[1]
         seed = check_random_state(self.random_state).randint(2**31 - 1) if self.shuffle else None
         of_rows = row_groups(groups, labels, "LabelledKFold.split")
-        units = None if of_rows is None else units_of(np.arange(labels.size), of_rows)
-        folds = unit_folds(labels, units, int(self.n_splits), seed)
+        subjects = None if of_rows is None else subjects_of(np.arange(labels.size), of_rows)
+        folds = subject_folds(labels, subjects, int(self.n_splits), seed)
         if np.unique(folds[folds >= 0]).size < self.n_splits:
             raise ValueError(
                 f"LabelledKFold(n_splits={self.n_splits}) needs as many labelled rows, or groups "
                 f"of them, of classes with two rows and more; y has rows for "
                 f"{np.unique(folds[folds >= 0]).size} folds. Take fewer folds."
             )
-        yield from folds_of(folds, units)
+        yield from folds_of(folds, subjects)
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ def drawn(fit: FittedTable[Any, Any], method: str, options: dict[str, Any]) -> D
     def reweighted(weights: np.ndarray) -> LogPosterior:
         return fit.model.log_posterior(replace(rows, weights=weights))
 
-    return bootstrap(reweighted, rows.weights, fit.point, units=rows.units, **options)
+    return bootstrap(reweighted, rows.weights, fit.point, subjects=rows.subjects, **options)
 
 
 # Random samples of the rows of every class: in one pass over blocks, and of weighted rows.

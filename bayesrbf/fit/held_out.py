@@ -17,9 +17,9 @@ from bayesrbf.base.missing_fraction import knot_weights, missing_fraction_of
 from bayesrbf.base.records import MAX_LOG, Requirements, stored, within
 from bayesrbf.base.rows import (
     Observations,
-    Units,
+    Subjects,
     joined_rows,
-    joined_units,
+    joined_subjects,
 )
 from bayesrbf.base.tasks import run_tasks
 from bayesrbf.fit.calibration import (
@@ -51,7 +51,7 @@ rows two thirds are enough for members that are weighed against each other."""
 
 
 def usual_folds(n_labelled: float) -> int:
-    """Number of folds of a stack where the user gave none, by the number of labelled units."""
+    """Number of folds of a stack where the user gave none, by the number of labelled subjects."""
     return FEWER if n_labelled > MANY_ROWS else FOLDS
 
 
@@ -148,27 +148,27 @@ def later_folds(
     return folds
 
 
-def unit_folds(
-    labels: Int[np.ndarray, " obs"], units: Units | None, n_folds: int, seed: int | None
+def subject_folds(
+    labels: Int[np.ndarray, " obs"], subjects: Subjects | None, n_folds: int, seed: int | None
 ) -> Int[np.ndarray, " obs"]:
-    """Deal units to folds: row by row where every row is alone, else all rows of a unit at once."""
-    if units is None or np.unique(units.numbers).size == labels.size:
+    """Fold of each row: rows of one subject are in one fold; by row where no subject has two."""
+    if subjects is None or np.unique(subjects.numbers).size == labels.size:
         return stratified_folds(labels, n_folds, seed)
-    return grouped_folds(labels, units.numbers, n_folds, seed)
+    return grouped_folds(labels, subjects.numbers, n_folds, seed)
 
 
 def folds_of(
-    folds: Int[np.ndarray, " obs"], units: Units | None
+    folds: Int[np.ndarray, " obs"], subjects: Subjects | None
 ) -> list[tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]]:
     """Positions of training and held-out rows of every fold, by the number of each row's fold.
 
-    No row of a unit of which some is held out teaches.
+    No row of a subject of which some is held out teaches.
 
-    >>> folds_of(np.array([0, 1, -1]), Units.of(np.array([0, 1, 1])))
+    >>> folds_of(np.array([0, 1, -1]), Subjects.of(np.array([0, 1, 1])))
     [(array([1, 2]), array([0])), (array([0]), array([1]))]
     """
     outs = [folds == fold for fold in np.unique(folds[folds >= 0])]
-    kept_out = outs if units is None else [units.together(out) for out in outs]
+    kept_out = outs if subjects is None else [subjects.together(out) for out in outs]
     return [
         (np.flatnonzero(~away), np.flatnonzero(out))
         for away, out in zip(kept_out, outs, strict=True)
@@ -185,12 +185,12 @@ def split_rows(
 ) -> Iterator[Fold]:
     """Training and held-out rows of every fold.
 
-    An integer deals the labelled units of every class in turn, in an order of their own. Equal rows
-    of one unit are held out as one row, whatever its weight, and no row of the unit teaches then.
-    Equal rows of different units, which are different people, are dealt one by one: were they held
-    out together, a row that stands there with both labels would always be predicted from the other
-    label alone. The only unit of a class is never held out. Labels that stand for ``responses``,
-    which are numbers, make no classes.
+    An integer deals the labelled subjects of every class in turn, in an order of their own. Equal
+    rows of one subject are held out as one row, whatever its weight, and no row of the subject
+    teaches then. Equal rows of different subjects, which are different people, are dealt one by
+    one: were they held out together, a row that stands there with both labels would always be
+    predicted from the other label alone. The only subject of a class is never held out. Labels that
+    stand for ``responses``, which are numbers, make no classes.
 
     Splits are of the table as it was given to ``fit``; ``row_indices`` has the rows' positions
     there.
@@ -202,8 +202,8 @@ def split_rows(
         raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
     dealt = _rows_to_assign(rows)
     labels = np.minimum(dealt.labels, 0) if responses else dealt.labels
-    folds = unit_folds(labels, dealt.units, int(cv), seed)
-    for train, test in folds_of(folds, dealt.units):
+    folds = subject_folds(labels, dealt.subjects, int(cv), seed)
+    for train, test in folds_of(folds, dealt.subjects):
         # Different people who are equal meet again.
         yield table.distinct(dealt.take(train))[0], table.distinct(dealt.take(test))[0]
 
@@ -214,24 +214,26 @@ def _rows_to_assign(rows: Observations) -> Observations:
     Equal rows of one subject are one row, and a row of several subjects is one row for each.
     """
     distinct_index = table.distinct(rows)[1]
-    if rows.units is None:
+    if rows.subjects is None:
         return rows.take(np.lexsort((rows.weights, distinct_index)))
-    numbers = rows.units.numbers
+    numbers = rows.subjects.numbers
     pairs = distinct_index * (numbers.max() + 1) + numbers
     _, first, merged = np.unique(pairs, return_index=True, return_inverse=True)
-    counts = np.bincount(merged, rows.units.counts)
+    counts = np.bincount(merged, rows.subjects.counts)
     shares = np.maximum(np.round(counts), 1).astype(np.intp)
     several = np.repeat(shares > 1, shares)
     chosen = np.repeat(first, shares)
     numbers, distinct_index = numbers[chosen], distinct_index[chosen]
     numbers[several] = numbers.max() + 1 + np.arange(several.sum())
-    # Of equal rows that of the unit whose rows come first.
+    # Of equal rows that of the subject whose rows come first.
     mean_place = (np.bincount(numbers, distinct_index) / np.bincount(numbers).clip(1))[numbers]
     weights = np.repeat(np.bincount(merged, rows.weights) / shares, shares)
     order = np.lexsort((mean_place, weights, distinct_index))
     _, starts, codes = np.unique(numbers[order], return_index=True, return_inverse=True)
-    units = Units(np.argsort(np.argsort(starts))[codes], np.repeat(counts / shares, shares)[order])
-    return replace(rows.take(chosen[order]), weights=weights[order], units=units)
+    subjects = Subjects(
+        np.argsort(np.argsort(starts))[codes], np.repeat(counts / shares, shares)[order]
+    )
+    return replace(rows.take(chosen[order]), weights=weights[order], subjects=subjects)
 
 
 def _splitter_folds(
@@ -410,7 +412,7 @@ class HeldOut:
     """Log class shares of training; known where there are masked copies."""
     fold_log_shares: Float[np.ndarray, " label"] | None = None
     """Log class shares among the rows that the first fold trained with."""
-    units: Units | None = None
+    subjects: Subjects | None = None
     """Independent subjects of the rows; None: every row is a subject."""
 
     def __laws__(self) -> Requirements:
@@ -485,7 +487,7 @@ class HeldOut:
             None if values is None else values[rows]
             for values in (self.masked, self.missing_fractions, self.folds)
         )
-        units = None if self.units is None else self.units.take(rows)
+        subjects = None if self.subjects is None else self.subjects.take(rows)
         values, labels, weights = self.values[rows], self.labels[rows], self.weights[rows]
         return HeldOut(
             values,
@@ -496,7 +498,7 @@ class HeldOut:
             folds,
             self.log_shares,
             self.fold_log_shares,
-            units,
+            subjects,
         )
 
     @property
@@ -526,11 +528,11 @@ class HeldOut:
         return weights * (before / np.where(after > 0, after, 1.0))[self.labels]
 
     @property
-    def subjects(self) -> Float[np.ndarray, " obs"]:
+    def subject_weights(self) -> Float[np.ndarray, " obs"]:
         """Number of independent subjects behind each row: 1/n for each of the n rows of one."""
-        if self.units is None:
+        if self.subjects is None:
             return np.ones(self.labels.size)
-        return np.where(self.units.split, self.units.counts, 1.0)
+        return np.where(self.subjects.split, self.subjects.counts, 1.0)
 
     def of_candidate(self, index: int) -> HeldOut:
         """Predictions of one candidate by its index in the second axis."""
@@ -662,7 +664,7 @@ def hold_out_folds(
         np.repeat(np.arange(len(tests)), [test.n_obs for test in tests]),
         None if masked is None or masking is None else masking.log_shares,
         None if n_classes is None else log_shares(folds[0], n_classes),
-        joined_units([(test.units, test.n_obs) for test in tests]),
+        joined_subjects([(test.subjects, test.n_obs) for test in tests]),
     )
 
 

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples, validate_data
 
 from bayesrbf import table
 from bayesrbf.base.blocks import is_collection
-from bayesrbf.base.rows import Observations, Units, copies_sentence
+from bayesrbf.base.rows import Observations, Subjects, copies_sentence
 from bayesrbf.fit.arguments import Arguments, prevalence, row_groups, row_weights
 from bayesrbf.fit.table import TrainingTable
 from bayesrbf.reading.notes import ColumnWarning, warn
@@ -364,7 +364,7 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
     columns = table.learn_columns(X, missingness=reading.missingness, **reading.features)
     cells = table.encode(X, columns)
     # Weights of a density say how many rows stand against its prior.
-    rows, repeated = table.with_units(
+    rows, repeated = table.with_subjects(
         replace(cells, labels=codes, weights=weights),
         None if of_rows is None else of_rows[row_indices],
         relative=reading.labelled,
@@ -387,7 +387,7 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
     training = TrainingTable(
         reading.owner,
         columns,
-        replace(cells, labels=codes, weights=rows.weights, units=rows.units),
+        replace(cells, labels=codes, weights=rows.weights, subjects=rows.subjects),
         row_indices,
         reading.seed,
         n_columns,
@@ -402,12 +402,14 @@ def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None
     return training.with_template(X)
 
 
-def units_in(X: object, groups: object, owner: str) -> tuple[Units | None, int, tuple[int, str]]:
-    """Units of the rows of a table in memory, how many are copies, and :func:`near_duplicates`."""
+def subjects_in(
+    X: object, groups: object, owner: str
+) -> tuple[Subjects | None, int, tuple[int, str]]:
+    """Subjects of the rows of a table in memory, number of copies, :func:`near_duplicates`."""
     columns = table.learn_columns(X)
     cells = table.encode(X, columns)
-    rows, repeated = table.with_units(cells, row_groups(groups, X, owner), relative=False)
-    return rows.units, repeated, near_duplicates(columns, rows)
+    rows, repeated = table.with_subjects(cells, row_groups(groups, X, owner), relative=False)
+    return rows.subjects, repeated, near_duplicates(columns, rows)
 
 
 def near_duplicates(columns: Columns, rows: Observations) -> tuple[int, str]:

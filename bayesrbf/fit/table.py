@@ -134,24 +134,24 @@ class TrainingTable:
     ) -> Observations:
         """Rows of the table as held-out rows of a pool, with their index among these."""
         rows = self.rows.take(self.indices_of(positions)).unlabelled()
-        return replace(rows, units=None, whole=np.column_stack([index, positions]))
+        return replace(rows, subjects=None, whole=np.column_stack([index, positions]))
 
     @property
     def scored(
         self,
     ) -> tuple[Int[np.ndarray, " row"] | None, Int[np.ndarray, " row"] | None]:
         """Index of every row in the log likelihood, and its subject; None: row by row."""
-        units, indices, of_rows = self.rows.units, None, np.arange(self.kept.size)
+        subjects, indices, of_rows = self.rows.subjects, None, np.arange(self.kept.size)
         if self.copies is not None:
             names, indices = self.copies
             at = self.indices_of(names)
             # Rows that were merged into distinct ones are not all kept.
             of_rows = np.where(self.kept[at] == names, at, indices)
-        if units is None:
+        if subjects is None:
             return indices, None
-        alone = units.counts[of_rows] > 1  # equal people, merged into one row
-        merged_units = units.numbers.max() + 1 + np.arange(of_rows.size)
-        return indices, np.where(alone, merged_units, units.numbers[of_rows])
+        alone = subjects.counts[of_rows] > 1  # equal people, merged into one row
+        merged_subjects = subjects.numbers.max() + 1 + np.arange(of_rows.size)
+        return indices, np.where(alone, merged_subjects, subjects.numbers[of_rows])
 
     def __laws__(self) -> Requirements:
         columns, rows = self.columns, self.rows

@@ -218,7 +218,7 @@ def _read_collection(
     draw = partial(Sample.of, n_classes=n_classes, most=of_class, seed=seed)
     sample = rows.map(draw, list(accumulate(survey.lengths, initial=0))[:-1]).reduce(Sample.joined)
     weighed = sample.weighed()
-    weighed, repeated = table.with_units(weighed, relative=False)
+    weighed, repeated = table.with_subjects(weighed, relative=False)
     mass = float(sample.by_label.sum())
     if reading.labelled and weighed.n_obs == n_rows:  # rows that are drawn weigh for others
         usual = table.usual_weight(table.copies_of(weighed), weighed)

@@ -96,7 +96,7 @@ def leave_one_out(
     log_posterior: LogPosterior,
     draws: Draws,
     distinct_index: Int[np.ndarray, " row"] | None = None,
-    units: Int[np.ndarray, " row"] | None = None,
+    subjects: Int[np.ndarray, " row"] | None = None,
 ) -> LeaveOneOut:
     r"""Leave rows out in turn, by Pareto-smoothed importance sampling.
 
@@ -106,8 +106,8 @@ def leave_one_out(
     It is what ``az.loo`` gives for the tree of these draws. Of long tables 2,000 rows are left out
     and the sum is scaled up; of many draws some are taken, evenly spaced. ValueError if there is
     one draw only. Where the log posterior is of distinct rows, ``distinct_index`` has the index of
-    every row among them. Rows of one of the ``units`` are left out together; without units each row
-    is left out by itself.
+    every row among them. Rows of one of the ``subjects`` are left out together; without subjects
+    each row is left out by itself.
 
     An approximation :math:`q` has to reach the posterior without the row, so its verdict asks for
     the tail of :math:`p(\theta | x_{-n}) / q(\theta)`: the heavier the tail of p / q, the worse. A
@@ -124,7 +124,9 @@ def leave_one_out(
             "leave_one_out needs draws of a posterior; received a point estimate: "
             "refine('laplace') gives them."
         )
-    log_likelihood, n_obs, thinning = _log_likelihood(log_posterior, draws, distinct_index, units)
+    log_likelihood, n_obs, thinning = _log_likelihood(
+        log_posterior, draws, distinct_index, subjects
+    )
     n_draws = log_likelihood.shape[0] * log_likelihood.shape[1]
     approximate = "log_q" in draws.stats and not draws.attributes.get("resampled")
     covered = covers(draws.attributes)
@@ -211,19 +213,21 @@ def _log_likelihood(
     log_posterior: LogPosterior,
     draws: Draws,
     distinct_index: Int[np.ndarray, " row"] | None,
-    units: Int[np.ndarray, " row"] | None,
+    subjects: Int[np.ndarray, " row"] | None,
 ) -> tuple[Float[np.ndarray, "chain kept used"], int, int]:
-    """Log likelihood of units under thinned draws, the number of units, and the thinning."""
+    """Log likelihood of subjects under thinned draws, the number of subjects, and the thinning."""
     n_scored = log_posterior.pointwise(draws.theta[0, 0]).size
     rows = np.arange(n_scored) if distinct_index is None else distinct_index
-    unit = np.arange(rows.size) if units is None else np.unique(units, return_inverse=True)[1]
-    n_obs = int(unit.max()) + 1
+    subject = (
+        np.arange(rows.size) if subjects is None else np.unique(subjects, return_inverse=True)[1]
+    )
+    n_obs = int(subject.max()) + 1
     if n_obs > _ROWS_LEFT_OUT:  # a table may be sorted, so that every k-th row would not do
         chosen = np.sort(np.random.default_rng(0).choice(n_obs, _ROWS_LEFT_OUT, replace=False))
-        used = np.isin(unit, chosen)
-        rows, unit = rows[used], np.searchsorted(chosen, unit[used])
-    order = np.argsort(unit, kind="stable")
-    starts = np.flatnonzero(np.diff(unit[order], prepend=-1))
+        used = np.isin(subject, chosen)
+        rows, subject = rows[used], np.searchsorted(chosen, subject[used])
+    order = np.argsort(subject, kind="stable")
+    starts = np.flatnonzero(np.diff(subject[order], prepend=-1))
     rows = rows[order]
     thinning = -(-draws.n_draws * rows.size // _ENTRIES)
     thetas = draws.theta[:, :: max(thinning, 1)]

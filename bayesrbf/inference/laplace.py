@@ -15,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 
 from bayesrbf.base.arrays import shorter_step
 from bayesrbf.base.log_posterior import LogPosterior
-from bayesrbf.base.rows import Units
+from bayesrbf.base.rows import Subjects
 from bayesrbf.base.tasks import Track, progress, silent
 from bayesrbf.inference.draws import (
     Draws,
@@ -35,21 +35,21 @@ MIN_WEIGHT: Final = 1e-9
 
 
 def bootstrap_weights(
-    weights: Float[np.ndarray, " obs"], rng: np.random.Generator, units: Units | None = None
+    weights: Float[np.ndarray, " obs"], rng: np.random.Generator, subjects: Subjects | None = None
 ) -> Float[np.ndarray, " obs"]:
     """Row weights of a bootstrap draw: Dirichlet shares of the subjects.
 
     ``w_n proportional to v_n g_n / m_n`` with ``g_n ~ Gamma(m_n)``, where v are the given weights
-    and m numbers of units. Rows that are parts of one unit share their draw.
+    and m numbers of subjects. Rows that are parts of one subject share their draw.
     """
     if not weights.size:  # No fold of a stack could hold a row out.
         return weights
-    counts = np.ones(weights.size) if units is None else np.maximum(units.counts, 1.0)
+    counts = np.ones(weights.size) if subjects is None else np.maximum(subjects.counts, 1.0)
     # Gamma variables divided by their sum are Dirichlet.
     drawn = rng.gamma(counts) / counts
-    if units is not None and units.split.any():
-        _, first, code = np.unique(units.numbers, return_index=True, return_inverse=True)
-        drawn = np.where(units.split, drawn[first[code]], drawn)
+    if subjects is not None and subjects.split.any():
+        _, first, code = np.unique(subjects.numbers, return_index=True, return_inverse=True)
+        drawn = np.where(subjects.split, drawn[first[code]], drawn)
     drawn = weights * (drawn + MIN_WEIGHT)
     return drawn * (weights.sum() / drawn.sum())
 
@@ -59,7 +59,7 @@ def bootstrap(
     weights: Float[np.ndarray, " obs"],
     start: Float[np.ndarray, " coordinate"],
     *,
-    units: Units | None = None,
+    subjects: Subjects | None = None,
     draws: int = 200,
     random_state: int | np.random.Generator | None = None,
     progress_bar: bool = False,
@@ -70,7 +70,7 @@ def bootstrap(
         \quad w_s \propto v g_s, \; g_{sn} \sim \mathrm{Exp}(1)
 
     Every search begins at ``start``, the fitted mode; v are the weights of the fit, and ``lp`` is
-    the log density under them. Rows of one unit share their factor g. Draws are independent, one
+    the log density under them. Rows of one subject share their factor g. Draws are independent, one
     chain of them. They spread as the fit would over other tables, whether or not the model is
     true. An interrupt (Ctrl-C) returns what was drawn, or is raised before the first draw.
 
@@ -85,7 +85,7 @@ def bootstrap(
     try:
         with progress(progress_bar) as track:
             for _ in track(range(draws), "Bootstrap"):
-                found.append(mode_of(reweighted(bootstrap_weights(weights, rng, units)), start))
+                found.append(mode_of(reweighted(bootstrap_weights(weights, rng, subjects)), start))
     except KeyboardInterrupt:
         if not found:
             raise
@@ -157,7 +157,7 @@ class GaussianApproximation:
         return (
             f"The log posterior is flat or curves upwards in {self.n_indefinite} of "
             f"{self.mode.size} directions at its mode; their spread was set from the size of "
-            "the curvature, at most one unit: use refine('nuts') before trusting intervals."
+            "the curvature, at most one subject : use refine('nuts') before trusting intervals."
         )
 
 
@@ -168,7 +168,7 @@ def approximate(
 
     L-BFGS from the start, then Newton steps on a Hessian that is renewed until the steps are small.
     A direction of curvature that is not positive gets the absolute value of its curvature, at least
-    that of one unit. ValueError if the density or its gradient is not finite at the start.
+    that of one subject. ValueError if the density or its gradient is not finite at the start.
     """
     scales = np.asarray(log_posterior.scales, dtype=np.float64)
     value, gradient = log_posterior.value_and_gradient(start)

@@ -1,4 +1,4 @@
-"""From tables to arrays and back: kinds of columns, codes, masks, units, row order.
+"""From tables to arrays and back: kinds of columns, codes, masks, subjects, row order.
 
 A table (NumPy array, pandas or polars frame, list of lists) is read once by :func:`learn_columns`,
 which says what each column is. :func:`encode` turns any table with the same columns into two
@@ -46,10 +46,10 @@ from bayesrbf.table.order import (
     marginals,
     near_copies,
     standardisation,
-    units_of,
+    subjects_of,
     usual_weight,
     weigh_unlabelled,
-    with_units,
+    with_subjects,
 )
 
 __all__ = [
@@ -86,11 +86,11 @@ __all__ = [
     "replaced",
     "row_names",
     "standardisation",
-    "units_of",
+    "subjects_of",
     "usual_weight",
     "weigh_unlabelled",
     "with_column",
     "with_masks",
-    "with_units",
+    "with_subjects",
     "without_indicators",
 ]

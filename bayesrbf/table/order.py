@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped, UInt, UInt32, UInt64
 
-from bayesrbf.base.rows import Observations, Order, Standardisation, Units, in_blocks
+from bayesrbf.base.rows import Observations, Order, Standardisation, Subjects, in_blocks
 
 # A canonical order of columns, levels and classes, which depends on the cells and on nothing else.
 #
@@ -547,16 +547,16 @@ def _merged(
 ) -> Observations:
     """Sorted rows with copies merged, in new memory."""
     totals = used.weights[order]
-    units = used.units
+    subjects = used.subjects
     if not first.all():
         starts = np.flatnonzero(first)
         totals = np.add.reduceat(totals, starts)
-        counts = np.add.reduceat(used.unit_counts[order], starts)
-        numbers = order if units is None else units.numbers[order]
-        units = Units(np.minimum.reduceat(numbers, starts), counts)
-    elif units is not None:
-        units = units.take(order)
-    rows = replace(used.take(order[first]), weights=totals, units=units)
+        counts = np.add.reduceat(used.subject_counts[order], starts)
+        numbers = order if subjects is None else subjects.numbers[order]
+        subjects = Subjects(np.minimum.reduceat(numbers, starts), counts)
+    elif subjects is not None:
+        subjects = subjects.take(order)
+    rows = replace(used.take(order[first]), weights=totals, subjects=subjects)
     for column in rows.real.T:
         column += 0.0
         column[np.isnan(column)] = np.nan
@@ -566,14 +566,14 @@ def _merged(
 def _reorder(rows: Observations, order: Int[np.ndarray, " obs"]) -> None:
     """Permute rows in place, column by column, to save memory."""
     jacobian = [rows.log_jacobian] if rows.log_jacobian.ndim else []
-    units = [] if rows.units is None else [rows.units.numbers, rows.units.counts]
+    subjects = [] if rows.subjects is None else [rows.subjects.numbers, rows.subjects.counts]
     indicators = [] if rows.missing is None else [*rows.missing.T]
     columns = *rows.real.T, *rows.codes.T, *indicators
-    for column in (*columns, rows.labels, rows.weights, *units, *jacobian):
+    for column in (*columns, rows.labels, rows.weights, *subjects, *jacobian):
         column[:] = column[order]
 
 
-# Rows that are one unit: copies of a row, and rows of one group.
+# Rows that are one subject: copies of a row, and rows of one group.
 #
 # Equal rows are different people where their columns have few levels, and copies of one where they
 # do not. The expected number of other people with the cells of a row x is estimated from each
@@ -619,7 +619,7 @@ LEFT_OUT: Final = 3
 """Number of columns that are left out in turn in the search for near copies."""
 
 
-def with_units(
+def with_subjects(
     rows: Observations,
     groups: Shaped[np.ndarray, " obs"] | None = None,
     *,
@@ -632,12 +632,12 @@ def with_units(
 
     >>> cells = np.array([[0.1234, 3.41], [0.5678, 3.38], [0.1234, 3.41]])
     >>> rows = Observations(cells, np.zeros((3, 0), int), np.zeros(3, int), np.full(3, 2.0))
-    >>> of_units, repeated = with_units(rows)
-    >>> of_units.weights, of_units.unit_counts, repeated
+    >>> of_subjects, repeated = with_subjects(rows)
+    >>> of_subjects.weights, of_subjects.subject_counts, repeated
     (array([1., 1., 1.]), array([0.5, 1. , 0.5]), 1)
     """
     copies = copies_of(rows)
-    rows = replace(rows, units=units_of(copies, groups))
+    rows = replace(rows, subjects=subjects_of(copies, groups))
     if relative:
         rows = replace(rows, weights=rows.weights / usual_weight(copies, rows))
     return rows, int((copies != np.arange(copies.size)).sum())
@@ -684,8 +684,8 @@ def copies_of(rows: Observations) -> Int[np.ndarray, " obs"]:
 def near_copies(rows: Observations) -> tuple[int, int]:
     """Number of rows that equal an earlier row but for one column, beyond chance; its position.
 
-    Categorical columns come first. Rows of one unit are not counted. The column is the one without
-    which most rows are copies.
+    Categorical columns come first. Rows of one subject are not counted. The column is the one
+    without which most rows are copies.
 
     >>> cells = np.array([[0.1234, 3.4, 7.0], [0.5678, 3.3, 5.0], [0.1234, 3.4, 9.0]])
     >>> near_copies(Observations(cells, np.zeros((3, 0), int), np.zeros(3, int), np.ones(3)))
@@ -707,27 +707,27 @@ def near_copies(rows: Observations) -> tuple[int, int]:
         rest = columns.without(int(j))
         copies = rest.copies(FAR_FACTOR)
         group = np.unique(rest.of_rows, return_inverse=True)[1]
-        numbers = np.arange(rows.n_obs) if rows.units is None else rows.units.numbers
-        units = np.unique(np.column_stack([group, numbers])[copies], axis=0)[:, 0]
-        repeated = units.size - np.unique(units).size
+        numbers = np.arange(rows.n_obs) if rows.subjects is None else rows.subjects.numbers
+        subjects = np.unique(np.column_stack([group, numbers])[copies], axis=0)[:, 0]
+        repeated = subjects.size - np.unique(subjects).size
         # A few repeated values of a single remaining column are no sign of copies.
         if (
             sum(other.stands_for for other in rest.columns) == 1
-            and np.unique(units).size <= MAX_DISTINCT
+            and np.unique(subjects).size <= MAX_DISTINCT
         ):
             continue
         found = max(found, (repeated, columns.columns[j].position), key=lambda pair: pair[0])
     return found
 
 
-def units_of(
+def subjects_of(
     copies: Int[np.ndarray, " obs"], groups: Shaped[np.ndarray, " obs"] | None = None
-) -> Units | None:
+) -> Subjects | None:
     """Subjects of rows: copies of a row (:func:`copies_of`), and rows of one group.
 
     None where every row is alone. A row without a group (None or NaN) is no part of any.
 
-    >>> units_of(np.array([0, 1, 0, 3]), np.array(["a", "b", None, "b"])).numbers
+    >>> subjects_of(np.array([0, 1, 0, 3]), np.array(["a", "b", None, "b"])).numbers
     array([0, 1, 0, 1])
     """
     numbers = copies
@@ -741,8 +741,8 @@ def units_of(
         size = int(codes.max()) + 1
         links = coo_array((np.ones(pairs[0].size), pairs), shape=(size, size))
         numbers = connected_components(links, directed=False)[1][: copies.size]
-    units = Units.of(numbers)
-    return units if units.split.any() else None
+    subjects = Subjects.of(numbers)
+    return subjects if subjects.split.any() else None
 
 
 def _group_codes(groups: Shaped[np.ndarray, " obs"]) -> Int[np.ndarray, " obs"]:

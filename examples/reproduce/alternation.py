@@ -127,7 +127,7 @@ class AlternatingNetwork(ClassifierMixin, BaseEstimator):
         self.columns_ = table.learn_columns(X)
         self.classes_, labels, weights = table.present_classes(y, np.ones(len(y)), None, 1.0)
         cells = replace(table.encode(X, self.columns_), labels=labels, weights=weights)
-        training = table.with_units(cells)[0]
+        training = table.with_subjects(cells)[0]
         rows = table.distinct(training)[0]
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         default: Features = "responsibility" if self.scheme == "caetano" else "density"

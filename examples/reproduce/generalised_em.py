@@ -74,7 +74,7 @@ class GeneralisedEM(ClassifierMixin, BaseEstimator):
         # Folds need to know nothing of a row but its position.
         positions = np.arange(rows.n_obs, dtype=np.float64)[:, None]
         no_codes = np.empty((rows.n_obs, 0), dtype=np.intp)
-        given, _ = table.with_units(Observations(positions, no_codes, rows.labels, rows.weights))
+        given, _ = table.with_subjects(Observations(positions, no_codes, rows.labels, rows.weights))
 
         def predict(
             fold: int, train: Observations, test: Observations

@@ -64,8 +64,8 @@ def test_one_question_about_the_number_of_events_has_one_answer(
     p, _ = rows()
     for seed in range(1 if grouped else 5):
         happened = np.random.default_rng(seed).random(p.size) < times * p
-        units = np.arange(p.size) // 2 if grouped else None
-        found = event_performance("event", p, happened, units=units)
+        subjects = np.arange(p.size) // 2 if grouped else None
+        found = event_performance("event", p, happened, subjects=subjects)
         large, ratio = found.intercept, found.observed_to_expected
         assert (ratio.lower > 1, ratio.upper < 1) == (large.lower > 0, large.upper < 0)
 
@@ -165,7 +165,7 @@ def test_groups_widen_curves_and_bands() -> None:
     copies = [np.repeat(one, 4) for one in (p, happened)]
     groups = np.repeat(np.arange(150), 4)
     alone, rows_ = event_performance("event", p, happened), event_performance("event", *copies)
-    grouped = event_performance("event", *copies, units=groups)
+    grouped = event_performance("event", *copies, subjects=groups)
     for name, low, high in (("curve", "lower", "upper"), ("decision_curve", "lower", "upper")):
         widths = [
             np.mean(getattr(getattr(one, name), high) - getattr(getattr(one, name), low))
@@ -205,7 +205,7 @@ def test_copies_in_one_group_are_as_sure_as_one_row() -> None:
     copies = [np.repeat(one, 4) for one in (p, happened)]
     groups = np.repeat(np.arange(150), 4)
     counted = event_performance("event", *copies)
-    grouped = event_performance("event", *copies, units=groups)
+    grouped = event_performance("event", *copies, subjects=groups)
     for name in ("auroc", "brier", "log_loss", "intercept", "slope", "observed_to_expected"):
         own, rows_, by_group = (getattr(one, name) for one in (alone, counted, grouped))
         assert own.value == pytest.approx(by_group.value, abs=0.02)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from bayesrbf.base.rows import Units
+from bayesrbf.base.rows import Subjects
 from bayesrbf.families.kernel_network.posterior import KernelNetworkLogPosterior
 from bayesrbf.inference.laplace import bootstrap, bootstrap_weights, mode_of
 
@@ -17,8 +17,8 @@ def test_weights_are_shares_of_the_whole_and_rows_of_a_unit_share_theirs() -> No
     """Two equal people, one row, a row of weight six, and two rows of one unit."""
     rng = np.random.default_rng(0)
     given = np.array([2.0, 1.0, 6.0, 1.0, 2.0])
-    units = Units(np.array([0, 1, 2, 3, 3]), np.array([2.0, 1.0, 1.0, 0.5, 0.5]))
-    drawn = np.array([bootstrap_weights(given, rng, units) for _ in range(20_000)])
+    subjects = Subjects(np.array([0, 1, 2, 3, 3]), np.array([2.0, 1.0, 1.0, 0.5, 0.5]))
+    drawn = np.array([bootstrap_weights(given, rng, subjects) for _ in range(20_000)])
     np.testing.assert_allclose(drawn.sum(axis=1), 12.0)
     assert (drawn > 0).all()
     np.testing.assert_allclose(drawn[:, 4], 2 * drawn[:, 3])
@@ -52,9 +52,9 @@ def test_the_weights_of_the_fit_give_the_fit() -> None:
     _, _, reweighted = logistic(80, 0)
     fit = mode_of(reweighted(np.ones(80)), np.zeros(2))
     np.testing.assert_allclose(mode_of(reweighted(np.ones(80)), fit), fit, atol=1e-4)
-    many = Units(np.arange(80), np.full(80, 1e8))
+    many = Subjects(np.arange(80), np.full(80, 1e8))
     sure = bootstrap(
-        lambda w: reweighted(w / 1e8), np.full(80, 1e8), fit, units=many, draws=5, random_state=0
+        lambda w: reweighted(w / 1e8), np.full(80, 1e8), fit, subjects=many, draws=5, random_state=0
     )
     np.testing.assert_allclose(sure.theta[0], np.tile(fit, (5, 1)), atol=2e-3)
 

@@ -106,7 +106,7 @@ def test_the_gradient_vanishes_at_the_mode():
 
 
 @pytest.mark.parametrize("factor", [2.0**20, 2.0**-30])
-def test_units_of_the_coordinates_change_no_bit(factor):
+def test_subjects_of_the_coordinates_change_no_bit(factor):
     first, second = Gaussian(), Gaussian()
     second.scales = first.scales * factor
     second.mean = first.mean * factor

@@ -88,7 +88,7 @@ def test_same_seed_same_bits_and_another_seed_others():
     assert not np.array_equal(one.theta, three.theta)
 
 
-def test_units_of_the_coordinates_change_no_bit():
+def test_subjects_of_the_coordinates_change_no_bit():
     first, second, factor = Gaussian(), Gaussian(), 2.0**20
     second.scales = first.scales * factor
     second.mean = first.mean * factor

@@ -208,7 +208,7 @@ def test_resampling_mends_a_skewed_posterior():
 
 
 @pytest.mark.parametrize("factor", [2.0**20, 2.0**-30])
-def test_units_of_the_coordinates_change_nothing(factor):
+def test_subjects_of_the_coordinates_change_nothing(factor):
     first, second = Gaussian(), Gaussian()
     second.scales = first.scales * factor
     second.mean = first.mean * factor

@@ -94,7 +94,7 @@ def test_value_is_the_weighted_objective_of_the_rows_and_the_prior(objective):
 
 
 @pytest.mark.parametrize("objective", EVERY, ids=attrgetter("name"))
-def test_units_shift_the_value_by_what_has_units(objective):
+def test_subjects_shift_the_value_by_what_has_units(objective):
     specification = structure(classes=(0, 0, 1), levels=(2,))
     rows = table(specification)
     prior = hyperparameters(specification, location=5.0, scale=3.0)

@@ -51,7 +51,7 @@ def test_gradient_equals_central_differences(covariance_type, tied, classes, n_f
 
 
 @pytest.mark.parametrize("covariance_type", SHAPES)
-def test_units_shift_the_value_and_nothing_else(covariance_type):
+def test_subjects_shift_the_value_and_nothing_else(covariance_type):
     """In other units the log density moves by the log scales, by the same amount everywhere."""
     specification = structure(covariance_type, levels=(2,))
     rows = table(specification)

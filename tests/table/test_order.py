@@ -77,7 +77,7 @@ def test_the_inverse_leads_back_and_orders_follow_each_other(
     assert bits(rows.reordered(one.then(two))) == bits(rows.reordered(one).reordered(two))
 
 
-def test_units_do_not_change_the_order() -> None:
+def test_subjects_do_not_change_the_order() -> None:
     rng = np.random.default_rng(0)
     cells = rng.normal(size=(30, 4))
     rows = Observations(cells, np.zeros((30, 0), int), rng.integers(0, 3, 30), np.ones(30))

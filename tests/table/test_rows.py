@@ -71,7 +71,7 @@ def test_distinct_rows_are_their_own_distinct_rows(rows: Observations) -> None:
 
 @pytest.mark.parametrize("unit", [1.0, 1e8, 1e-8, 1e150, 1e-150, 2.0**-500])
 @pytest.mark.parametrize("offset", [0.0, 1e8])
-def test_units_are_the_moments_at_every_scale(unit: float, offset: float) -> None:
+def test_subjects_are_the_moments_at_every_scale(unit: float, offset: float) -> None:
     rng = np.random.default_rng(0)
     plain = np.round(rng.normal(size=(50, 2)), 3) + offset
     plain[rng.random(plain.shape) < 0.3] = np.nan

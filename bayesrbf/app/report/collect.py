@@ -317,6 +317,6 @@ def _report(fits: Fits) -> Report:
         row_title=job.row_title,
         focus=job.focus,
         too_good=job.too_good,
-        held_out=job.splits.message if job.judged_apart or job.units is not None else "",
+        held_out=job.splits.message if job.judged_apart or job.subjects is not None else "",
         **records,
     )

@@ -348,7 +348,7 @@ def compare(job: Job, models: Sequence[FamilyName], *, phase: Phase = silently) 
     note = ""
     if job.score is not None:
         held_out, note = with_score(job.score, held_out, event_among(held_out, job.focus))
-    return judged(held_out, job.units, note)
+    return judged(held_out, job.subjects, note)
 
 
 def with_score(points: pd.Series, held_out: HeldOutRows, event: Event) -> tuple[HeldOutRows, str]:
@@ -393,7 +393,7 @@ def judged(
     rows, classes = held_out.scored, list(map(str, held_out.classes))
     labels = held_out.labels[rows]
     shown = [event_among(held_out, ANYTHING).column] if len(classes) == 2 else None
-    units = None if groups is None else groups[rows]
+    subjects = None if groups is None else groups[rows]
     p = {name: every[rows] for name, every in held_out.probabilities.items()}
     losses = {name: log_loss(probabilities, labels) for name, probabilities in p.items()}
     order = sorted(losses, key=lambda name: float(losses[name].mean()))
@@ -412,7 +412,9 @@ def judged(
                 behind_upper=behind[name].upper,
                 share_right=float(correct(p[name], labels).mean()),
                 seconds=held_out.seconds[name],
-                performance=performance_of(p[name], labels, classes, shown=shown, units=units),
+                performance=performance_of(
+                    p[name], labels, classes, shown=shown, subjects=subjects
+                ),
             )
             for name in order
         ],

@@ -163,7 +163,7 @@ class Job:
     score: pd.Series | None = None  # An existing score.
 
     @property
-    def units(self) -> Int[np.ndarray, " obs"] | None:
+    def subjects(self) -> Int[np.ndarray, " obs"] | None:
         """Groups that were asked for; copies of a row alone are no reason to resample."""
         return None if self.reading.group is None else self.groups
 

@@ -100,7 +100,7 @@ JUDGED: Final = (
     Section(
         "scores",
         lambda at: tuple(
-            scores.compute(at.held_out, name, at.job.units, at.job.focus.level)
+            scores.compute(at.held_out, name, at.job.subjects, at.job.focus.level)
             for name in at.held_out.probabilities
         ),
         pictures=lambda of: scores.show(of.scores, of.classes, of.drawn, of.focus.level),
@@ -125,7 +125,7 @@ JUDGED: Final = (
     ),
     Section(
         "performance",
-        lambda at: performance.compute(at.held_out, at.job.focus, MODEL, at.rival, at.job.units),
+        lambda at: performance.compute(at.held_out, at.job.focus, MODEL, at.rival, at.job.subjects),
         lambda of: performance.say(
             of.performance, of.class_counts, of.focus, costs=of.costs is not None, where=of.where
         ),

@@ -130,7 +130,7 @@ def compute(
             shown=None if event is None else [event.column],
             decided=decided[name],
             thresholds=thresholds_at(threshold),
-            units=None if groups is None else groups[rows],
+            subjects=None if groups is None else groups[rows],
             level=focus.level,
         )
 
@@ -183,7 +183,7 @@ def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None
         event.name,
         held_out.folds[rows],
         thresholds_at(event.threshold),
-        None if job.units is None else job.units[rows],
+        None if job.subjects is None else job.subjects[rows],
         job.focus.level,
     )
 

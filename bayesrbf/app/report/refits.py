@@ -42,7 +42,7 @@ def compute(job: Job, held_out: HeldOutRows) -> Refits:
         refits=job.stability,
         event=None if event is None else held_out.classes[event.column],
         threshold=0.5 if event is None else event.threshold,
-        groups=job.units,
+        groups=job.subjects,
         random_state=job.seed,
     )
     return Refits(stability, recipe)

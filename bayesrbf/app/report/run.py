@@ -70,7 +70,7 @@ from bayesrbf.base.files import write_whole
 from bayesrbf.base.rows import copies_sentence
 from bayesrbf.base.tasks import showing
 from bayesrbf.fit.held_out import usual_folds
-from bayesrbf.fit.reading import units_in
+from bayesrbf.fit.reading import subjects_in
 from bayesrbf.version import __version__
 
 # Estimates how long a run takes, and cuts it down to a time limit.
@@ -291,7 +291,7 @@ def prepare(
     if table.target is None:
         raise ValueError("a report needs a target: name the column of labels.")
     target = str(table.target.name)
-    units, repeated, apart = units_in(
+    subjects, repeated, apart = subjects_in(
         table.frame, None if table.groups is None else table.groups.to_numpy(), "prepare"
     )
     complete = None if truth is None else Truth(truth[table.frame.columns], truth[target])
@@ -315,7 +315,7 @@ def prepare(
         jobs=jobs,
         folds=_folds(table, family),
         reading=table.options,
-        groups=None if units is None else units.numbers,
+        groups=None if subjects is None else subjects.numbers,
         too_good=_too_good(*apart),
         times=table.times.to_numpy() if judged and table.times is not None else None,
         centres=_counted(table.centres) if judged else None,

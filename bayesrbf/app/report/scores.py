@@ -59,7 +59,7 @@ class Check:
 def compute(
     held_out: HeldOutRows,
     name: str,
-    units: Int[np.ndarray, " obs"] | None = None,
+    subjects: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> MeanScores:
     """Scores and calibration of one classifier on the held-out rows."""
@@ -74,10 +74,10 @@ def compute(
         accuracy=mean_over_folds(correct(p, labels), folds),
         slope=as_wide(
             lambda sample: slope(p[sample], labels[sample], level),
-            None if units is None else units[rows],
+            None if subjects is None else subjects[rows],
             level,
         ),
-        grouped=units is not None,
+        grouped=subjects is not None,
         calibration=calibration(p, labels, prob=level),
     )
 

@@ -133,7 +133,7 @@ def read_parts(
             held_out.probabilities[model][rows, event.column],
             held_out.labels[rows] == event.column,
             threshold=event.threshold,
-            units=None if job.units is None else job.units[rows],
+            subjects=None if job.subjects is None else job.subjects[rows],
             level=job.focus.level,
             widths=of_row[rows],
         )

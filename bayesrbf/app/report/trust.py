@@ -79,8 +79,8 @@ class JudgedByRivals:
     @property
     def enough(self) -> bool:
         """Whether there are enough rows to judge."""
-        units = self.rows if self.groups is None else self.groups
-        return units >= MIN_JUDGED_ROWS and self.smallest >= MIN_PER_CLASS
+        n_subjects = self.rows if self.groups is None else self.groups
+        return n_subjects >= MIN_JUDGED_ROWS and self.smallest >= MIN_PER_CLASS
 
     @property
     def helps(self) -> bool:
@@ -113,11 +113,11 @@ class JudgedByRivals:
 def gain(
     loss: Float[np.ndarray, " obs"],
     other: Float[np.ndarray, " obs"],
-    units: Int[np.ndarray, " obs"] | None = None,
+    subjects: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> Gain:
     """Mean paired difference ``other - loss``; its standard error is clustered by unit."""
-    subjects = np.arange(loss.size) if units is None else units
+    subjects = np.arange(loss.size) if subjects is None else subjects
     number_of = np.unique(subjects).size
     mean, error = mean_over_folds(other - loss, subjects)
     if number_of == 1:
@@ -149,7 +149,7 @@ def compute(
     """
     rows = held_out.scored
     labels = held_out.labels[rows]
-    units = None if groups is None else groups[rows]
+    subjects = None if groups is None else groups[rows]
     n_classes = len(held_out.classes)
     costs, level = focus.costs, focus.level
     matrix = mistakes(costs_of(held_out.classes, costs))
@@ -168,8 +168,8 @@ def compute(
             name,
             float(losses[losses_of].mean()),
             float(paid_by.mean()),
-            gain(losses[model], losses[losses_of], units, level),
-            gain(answers[model], paid_by, units, level),
+            gain(losses[model], losses[losses_of], subjects, level),
+            gain(answers[model], paid_by, subjects, level),
         )
 
     return JudgedByRivals(
@@ -182,7 +182,7 @@ def compute(
         if other is None
         else rival(other if other == LOGISTIC else f"the {other}", other, answers[other]),
         in_costs=bool(costs),
-        groups=None if units is None else int(np.unique(units).size),
+        groups=None if subjects is None else int(np.unique(subjects).size),
     )
 
 

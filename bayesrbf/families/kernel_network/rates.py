@@ -48,7 +48,7 @@ from bayesrbf.mixture.gaussian import LOG_2PI
 #    c_n = \tfrac{u_n}{v_n} (G^{-1})_{nn} + \tfrac{v_n - u_n}{\nu}, \quad
 #    \sum_n v_n \log \mathrm{softmax}(t F_n + \log \pi)[y_n].
 #
-# Of a row of weight v the weight u of one unit is left out: all of it, or that of one of several
+# Of a row of weight v the weight u of one subject is left out: all of it, or that of one of several
 # equal people. Were all of these left out, a row that stands in the table with two labels would be
 # predicted from the other label alone. It is not the log density of anything: with the prior it is
 # the log of a pseudo-posterior.
@@ -246,11 +246,11 @@ def rate_log_posteriors(
     ``cells`` are the rows as the kernel sees them, of two or more classes.
     """
     shares = class_shares(rows.labels, rows.weights, n_classes)
-    left_out = rows.weights / np.maximum(rows.unit_counts, 1.0)
+    left_out = rows.weights / np.maximum(rows.subject_counts, 1.0)
     for draw in range(search.subsamples):
         # Seeded by its number, a sub-sample is the same however many there are.
         rng = np.random.default_rng([seed, draw])
-        labelled = _one_of_each_unit(rows, rng)
+        labelled = _one_of_each_subject(rows, rng)
         size = _sample_size(labelled.size, kernel.rates.size)
         chosen = np.sort(rng.choice(labelled, size, replace=False))
         distances = expected_distances(cells.take(chosen), kernel.levels, kernel.name)
@@ -259,14 +259,14 @@ def rate_log_posteriors(
         yield RateLogPosterior(sample, kernel.rates, criterion)
 
 
-def _one_of_each_unit(rows: Observations, rng: np.random.Generator) -> Int[np.ndarray, " row"]:
-    """Labelled rows, one at random of a unit that has several: none is predicted by its own."""
+def _one_of_each_subject(rows: Observations, rng: np.random.Generator) -> Int[np.ndarray, " row"]:
+    """Labelled rows, one at random of a subject that has several: none is predicted by its own."""
     labelled = np.flatnonzero(rows.labels >= 0)
-    if rows.units is None or not rows.units.split.any():
+    if rows.subjects is None or not rows.subjects.split.any():
         return labelled
     shuffled = rng.permutation(labelled)
-    # Sorted, for numbers of units follow from the order of the table.
-    return np.sort(shuffled[np.unique(rows.units.numbers[shuffled], return_index=True)[1]])
+    # Sorted, for numbers of subjects follow from the order of the table.
+    return np.sort(shuffled[np.unique(rows.subjects.numbers[shuffled], return_index=True)[1]])
 
 
 def expected_distances(

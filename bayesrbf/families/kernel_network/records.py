@@ -25,7 +25,7 @@ class RateRows:
     labels: Int[np.ndarray, " obs"]
     weights: Float[np.ndarray, " obs"]
     left_out: Float[np.ndarray, " obs"]
-    """Weight of one of the units that a row stands for, which is left out at a time."""
+    """Weight of one of the subjects that a row stands for, which is left out at a time."""
     shares: Float[np.ndarray, " label"]
     """Shares of the classes in the whole table, each positive."""
 

@@ -139,12 +139,14 @@ def read_whole(
     rows = rows if row_indices.size == rows.n_obs else rows.take(row_indices)
     cells = _as_vectors(rows, whole)
     cells = _by_position(rows) if cells is None else cells
-    weighed, repeated = table.with_units(cells, None if of_rows is None else of_rows[row_indices])
+    weighed, repeated = table.with_subjects(
+        cells, None if of_rows is None else of_rows[row_indices]
+    )
     warn_of_copies(repeated, row_indices.size, reading.owner)
     return TrainingTable(
         reading.owner,
         None,
-        replace(rows, weights=weighed.weights, units=weighed.units),
+        replace(rows, weights=weighed.weights, subjects=weighed.subjects),
         row_indices,
         reading.seed,
         shell.n_features_in_,

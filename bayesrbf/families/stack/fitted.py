@@ -243,7 +243,7 @@ class FittedStack(FittedModel):
         """The error of the pool, given the labels of the rows held out and the training rows."""
         held = self.held
         values, missing_fraction = held.values, held.missing_fraction
-        weights = held.weights * held.subjects
+        weights = held.weights * held.subject_weights
         if held.masked is not None and held.missing_fractions is not None:
             values = np.concatenate([values, held.masked.reshape(-1, *values.shape[1:])])
             missing_fraction = np.concatenate(

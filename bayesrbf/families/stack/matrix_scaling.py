@@ -88,7 +88,7 @@ def fit_matrix_scaling(
     if k < 3:
         return None
     # How many cells are missing may tell of the class, and rows of one subject say the same.
-    weights = held.among_judged().ignorable_weights * held.subjects
+    weights = held.among_judged().ignorable_weights * held.subject_weights
     factor = (1 - held.missing_fraction) ** EXPONENT
     near_complete = np.bincount(labels, weights * factor)
     if (near_complete < MIN_NEAR_COMPLETE * np.bincount(labels, weights)).any():

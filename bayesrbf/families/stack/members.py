@@ -355,7 +355,7 @@ def recipe_of(name: str) -> Member | TreeMember:
 def chosen_members(members: object, n_labelled: float) -> tuple[str, ...]:
     """Names of the members that ``StackedClassifier(members=...)`` asks for, trees last.
 
-    ``n_labelled`` is the number of labelled units.
+    ``n_labelled`` is the number of labelled subjects.
     """
     chosen: tuple[Any, ...]
     if isinstance(members, str) and members in SETS:

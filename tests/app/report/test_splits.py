@@ -126,10 +126,10 @@ def test_calibration_keeps_groups_together(tmp_path: object, family: str) -> Non
     some = np.flatnonzero(np.arange(60) % 9 < 6)  # a training part of the validation
     model = FAMILIES[family].procedure(asked)(asked.X.iloc[some], asked.y.iloc[some]).model
     groups = pd.Series(asked.groups[some])
-    units = pd.Series(model.fitted_.table.rows.units.numbers)
+    subjects = pd.Series(model.fitted_.table.rows.subjects.numbers)
     if family == "mixture":  # exemplars order their rows anew
-        assert (units.groupby(groups).nunique() == 1).all()
-    assert units.nunique() == groups.nunique()
+        assert (subjects.groupby(groups).nunique() == 1).all()
+    assert subjects.nunique() == groups.nunique()
     assert model.temperature_ > 0
 
 

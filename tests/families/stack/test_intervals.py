@@ -11,7 +11,7 @@ from scipy.special import log_softmax, logit
 
 from bayesrbf import StackedClassifier, explain_interval
 from bayesrbf.base import names
-from bayesrbf.base.rows import Observations, Units
+from bayesrbf.base.rows import Observations, Subjects
 from bayesrbf.families.stack import intervals
 from bayesrbf.families.stack.fitted import FittedStack
 from bayesrbf.families.stack.intervals import ErrorCoordinates, ErrorOfRows, class_error
@@ -299,8 +299,8 @@ def test_draws_are_functions_of_the_row(refined: StackedClassifier) -> None:
 def test_rows_of_one_unit_count_as_one_row(refined: StackedClassifier) -> None:
     X, _ = table(40, seed=1)
     rows, model = new_rows(refined.fitted_, X).cells, refined.model_
-    pairs = Units.of(np.arange(model.held.labels.size) // 2)
-    paired = replace(model, held=replace(model.held, units=pairs))
+    pairs = Subjects.of(np.arange(model.held.labels.size) // 2)
+    paired = replace(model, held=replace(model.held, subjects=pairs))
     alone, together = (error_of(one, rows).variance for one in (model, paired))
     knows = model.missing_fraction(rows) < 1
     assert (together >= alone - 1e-6).all()

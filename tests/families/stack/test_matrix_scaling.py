@@ -11,7 +11,7 @@ import pytest
 from scipy.special import log_softmax, softmax
 
 from bayesrbf import StackedClassifier, load
-from bayesrbf.base.rows import Units
+from bayesrbf.base.rows import Subjects
 from bayesrbf.families.stack.matrix_scaling import (
     MatrixScaling,
     effective_parameters,
@@ -172,7 +172,7 @@ def test_rows_of_one_subject_are_no_more_evidence_than_one_row() -> None:
     assert one is not None
     ten = replace(
         held(np.repeat(log_q, 10, axis=0), np.repeat(labels, 10)),
-        units=Units.of(np.repeat(np.arange(200), 10)),
+        subjects=Subjects.of(np.repeat(np.arange(200), 10)),
     )
     several = fit_matrix_scaling(np.repeat(log_q, 10, axis=0), ten)
     assert several is not None

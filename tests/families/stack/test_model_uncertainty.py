@@ -240,7 +240,7 @@ def test_draws_anew_forget_it(mixture: HybridMixtureClassifier) -> None:
 
 
 @pytest.mark.slow
-def test_units_and_order_change_nothing(mixture: HybridMixtureClassifier) -> None:
+def test_subjects_and_order_change_nothing(mixture: HybridMixtureClassifier) -> None:
     X, y = table()
     scaled = X.assign(a=1000 * X["a"] + 5)[["level", "b", "a", "c"]]
     model = CLASSIFIERS["mixture"]().fit(scaled, y)

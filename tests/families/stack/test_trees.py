@@ -129,7 +129,7 @@ def test_ways_are_bounded_and_lose_nothing() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_units_and_monotone_maps_change_nothing(kind: str) -> None:
+def test_subjects_and_monotone_maps_change_nothing(kind: str) -> None:
     cells, labels = table(holes=0.2)
     other = np.exp(3 * cells + 1) * 1e200
     one, two = (KINDS[kind](of, labels).log_probabilities(of) for of in (cells, other))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bayesrbf import table
 from bayesrbf.base.rows import Observations
 from bayesrbf.datasets import load_table
-from bayesrbf.table.order import copies_of, near_copies, units_of
+from bayesrbf.table.order import copies_of, near_copies, subjects_of
 
 
 def rows(real: np.ndarray, codes: np.ndarray | None = None) -> Observations:
@@ -161,8 +161,8 @@ def test_rows_that_differ_in_one_cell_are_found() -> None:
     joined = np.c_[people, rng.normal(5, 1, 3 * n).round(2)]
     assert near_copies(rows(joined)) == (2 * n, 4)
     groups = np.tile(np.arange(n), 3)
-    units = units_of(np.arange(3 * n), groups)
-    assert near_copies(Observations(**{**vars(rows(joined)), "units": units}))[0] == 0
+    subjects = subjects_of(np.arange(3 * n), groups)
+    assert near_copies(Observations(**{**vars(rows(joined)), "subjects": subjects}))[0] == 0
     holes = people.copy()
     holes[n : 2 * n, 0] = np.nan
     holes[2 * n :, 1] = np.nan
@@ -200,23 +200,23 @@ def test_labels_part_no_copies_and_rows_without_a_cell_are_none() -> None:
 def test_groups_join_copies_and_those_who_have_none_are_alone() -> None:
     copies = np.array([0, 0, 2, 3, 4, 5])
     groups = np.array(["a", "b", "b", None, np.nan, "c"], dtype=object)
-    units = units_of(copies, groups)
-    assert units is not None
-    assert len({*units.numbers[:3]}) == 1
-    assert len({*units.numbers}) == 4
-    np.testing.assert_allclose(units.counts, [1 / 3, 1 / 3, 1 / 3, 1, 1, 1])
-    assert units_of(np.arange(3)) is None
-    assert units_of(np.arange(3), np.array([7, 8, 9])) is None
+    subjects = subjects_of(copies, groups)
+    assert subjects is not None
+    assert len({*subjects.numbers[:3]}) == 1
+    assert len({*subjects.numbers}) == 4
+    np.testing.assert_allclose(subjects.counts, [1 / 3, 1 / 3, 1 / 3, 1, 1, 1])
+    assert subjects_of(np.arange(3)) is None
+    assert subjects_of(np.arange(3), np.array([7, 8, 9])) is None
 
 
-def test_distinct_rows_stand_for_their_units() -> None:
+def test_distinct_rows_stand_for_their_subjects() -> None:
     """Three copies are one unit, three people are three."""
     of = rows(np.array([[1.5], [1.5], [1.5], [2.5]]))
     people, _ = table.distinct(of)
-    np.testing.assert_allclose(people.unit_counts, [3, 1])
-    units = units_of(np.array([0, 0, 0, 3]))
-    copies, _ = table.distinct(Observations(**{**vars(of), "units": units}))
-    np.testing.assert_allclose(copies.unit_counts, [1, 1])
+    np.testing.assert_allclose(people.subject_counts, [3, 1])
+    subjects = subjects_of(np.array([0, 0, 0, 3]))
+    copies, _ = table.distinct(Observations(**{**vars(of), "subjects": subjects}))
+    np.testing.assert_allclose(copies.subject_counts, [1, 1])
     np.testing.assert_allclose(copies.weights, [3, 1])
     again, _ = table.distinct(people)
-    np.testing.assert_allclose(again.unit_counts, [3, 1])
+    np.testing.assert_allclose(again.subject_counts, [3, 1])

@@ -14,7 +14,7 @@ import bayesrbf
 from bayesrbf.base.rows import Observations
 from bayesrbf.fit.held_out import split_rows
 from bayesrbf.reading.notes import ColumnWarning
-from bayesrbf.table.order import copies_of, units_of
+from bayesrbf.table.order import copies_of, subjects_of
 
 COIN = np.log(2)
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
@@ -144,11 +144,11 @@ def test_no_split_parts_a_unit_and_people_are_dealt_one_by_one() -> None:
     nothing = np.zeros((90, 0))
     labels = rng.integers(-1, 2, 90)  # copies with both labels, and without one
     copies = Observations(real, np.zeros((90, 0), int), labels, np.ones(90))
-    copies = Observations(**{**vars(copies), "units": units_of(copies_of(copies))})
+    copies = Observations(**{**vars(copies), "subjects": subjects_of(copies_of(copies))})
     for train, test in split_rows(5, copies, np.arange(90), 0):
         assert not {*map(tuple, train.real)} & {*map(tuple, test.real)}
     people = Observations(nothing, levels, labels, np.ones(90))
-    assert units_of(copies_of(people)) is None
+    assert subjects_of(copies_of(people)) is None
     folds = list(split_rows(5, people, np.arange(90), 0))
     assert sum(test.weights.sum() for _, test in folds) == (labels >= 0).sum()
     for train, test in folds:
@@ -164,7 +164,7 @@ def test_splits_are_the_same_in_any_order_of_the_rows() -> None:
     groups = rng.integers(0, 60, 100)
     order = rng.permutation(100)
     of = [
-        Observations(**{**vars(one), "units": units_of(copies_of(one), of_rows)})
+        Observations(**{**vars(one), "subjects": subjects_of(copies_of(one), of_rows)})
         for one, of_rows in ((rows, groups), (rows.take(order), groups[order]))
     ]
     parts = [list(split_rows(4, one, np.arange(100), 0)) for one in of]
