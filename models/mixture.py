@@ -788,12 +788,12 @@ def observe_mixture(
         shape = pt.as_tensor(value).type.shape
         last = shape[len(shape) - len(tail) :]
         rows = shape[0] if len(shape) == least + 1 else len(table)
-        fits = all(size in (None, wanted) for size, wanted in zip(last, tail, strict=True))
+        fits = all(size in (None, expected) for size, expected in zip(last, tail, strict=True))
         if len(shape) not in (least, least + 1) or not fits or rows not in (None, len(table)):
-            wanted = ", ".join(("k", *(["d"] * len(tail))))
+            expected = ", ".join(("k", *(["d"] * len(tail))))
             raise ValueError(
-                f"observe_mixture({name!r}, {argument}=...) must have shape ({wanted}), or "
-                f"(n_obs, {wanted}) with one for every row; there are {len(table)} rows and d = "
+                f"observe_mixture({name!r}, {argument}=...) must have shape ({expected}), or "
+                f"(n_obs, {expected}) with one for every row; there are {len(table)} rows and d = "
                 f"{d} columns, and its shape is {shape}."
             )
     return pm.CustomDist(

@@ -53,7 +53,7 @@ def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> x
     least = expected.min(axis=1)
     agreeing = np.full(cells.n_obs, np.nan)
     if fit.draws is not None:
-        agreeing = fit.doubted.probability_best(cells, chosen, matrix, p)
+        agreeing = fit.interval_chain.probability_best(cells, chosen, matrix, p)
     row, by_decision = (names.OBS,), (names.OBS, DECISION)
     share = "share of the draws under which it costs least; NaN at a point"
     of_costs = "expected cost of the decision under the reported probabilities"

@@ -386,7 +386,7 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
             f"{fit.table.owner} assume that it is right: call refine(model_uncertainty='pool'), or "
             "fit a StackedClassifier."
         )
-    rows, chain = new_rows(fit, X), fit.doubted
+    rows, chain = new_rows(fit, X), fit.interval_chain
     summary = chain.summary(rows.cells, prob)
     components = {
         name: chain.only(name).summary(rows.cells, prob, summary.mean) for name in chain.components

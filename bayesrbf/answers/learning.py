@@ -142,8 +142,8 @@ def learning_curve(
     ((2, 2), True)
     """
     n_obs, classes = len(X), np.asarray(model.classes_)
-    wanted = [factor * n_obs for factor in FACTORS] if sizes is None else sizes
-    counts = sorted({round(n) for n in wanted})
+    requested = [factor * n_obs for factor in FACTORS] if sizes is None else sizes
+    counts = sorted({round(n) for n in requested})
     if len(counts) < 2 or counts[0] < 2:
         raise ValueError(
             "learning_curve(sizes=...) must be at least two different numbers of rows, each at "

@@ -74,7 +74,7 @@ def predict_posterior(
     from bayesrbf.fit.trees import predictions, with_drawn_labels
 
     cells = new_rows(fit, X).cells
-    probabilities, thinning = replace(fit.doubted, memory=memory).draws(cells)
+    probabilities, thinning = replace(fit.interval_chain, memory=memory).draws(cells)
     tree = predictions(
         probabilities,
         labels=fit.classes,
@@ -111,7 +111,7 @@ def summary_of(
     fit: Fit, cells: Observations, prob: float = 0.9, memory: int = MEMORY
 ) -> PredictiveSummary:
     """Predictive summary behind :func:`uncertainty`, as arrays."""
-    return replace(fit.doubted, memory=memory).summary(cells, prob)
+    return replace(fit.interval_chain, memory=memory).summary(cells, prob)
 
 
 # Class probabilities of a new population, from its rows without labels.

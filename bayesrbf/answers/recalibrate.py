@@ -256,8 +256,8 @@ class _LocalRows[C: Classifier]:
         if method == "refit":
             result = self.refitted(every)
             if fit.draws is not None and result.fitted_.draws is None:
-                doubt = None if fit.doubt is None else "pool"
-                result.refine(fit.draws.method, model_uncertainty=doubt)
+                model_uncertainty = None if fit.model_uncertainty is None else "pool"
+                result.refine(fit.draws.method, model_uncertainty=model_uncertainty)
         shares, today = result.fitted_.shares_of_use, datetime.now(UTC).date().isoformat()
         found = self.fitted(method, every)
         update = Update(method, *found, np.log(shares), shares, every.size, today, "")

@@ -1,8 +1,8 @@
 """Blocks of rows: in this process, from disk, or on the workers of a Dask cluster.
 
 A fit needs only sums over rows. :class:`Blocks` has three operations: ``map`` a function over
-blocks of rows, store them (``kept``), and ``reduce`` the results. The map runs in this process,
-over blocks on disk (:class:`LocalBlocks`), or on a Dask cluster (:class:`DaskBlocks`).
+blocks of rows, store them (``persisted``), and ``reduce`` the results. The map runs in this
+process, over blocks on disk (:class:`LocalBlocks`), or on a Dask cluster (:class:`DaskBlocks`).
 :func:`as_collection` splits a user's table into such blocks.
 """
 
@@ -43,7 +43,7 @@ class Blocks[T](Protocol):
         """Apply a function to every block and its own entry of each sequence, when needed."""
         ...
 
-    def kept(self) -> Blocks[T]:
+    def persisted(self) -> Blocks[T]:
         """These blocks, computed once and stored in memory, on disk or on the workers."""
         ...
 
@@ -72,7 +72,7 @@ class LocalBlocks[T]:
         blocks = zip(self.makers, *beside, strict=True)
         return LocalBlocks(tuple(partial(_made_then, function, *block) for block in blocks))
 
-    def kept(self) -> Blocks[T]:
+    def persisted(self) -> Blocks[T]:
         """These blocks, made once: a single one in memory, several in temporary files.
 
         The files are removed when nothing reads them any more.
@@ -182,7 +182,7 @@ class DaskBlocks[T]:
         blocks = zip(self.tasks, *beside, strict=True)
         return DaskBlocks(tuple(then(shared, *block) for block in blocks))
 
-    def kept(self) -> Blocks[T]:
+    def persisted(self) -> Blocks[T]:
         """These blocks, computed once and persisted on the workers; a lost block is recomputed."""
         import dask
 
@@ -365,10 +365,10 @@ def _of_lazy_frame(X: Any, names: tuple[str, ...] | None) -> Collection:
     """A query of polars, run once into a temporary file in blocks of rows."""
     import polars
 
-    wanted = names is not None and set(names) <= set(X.collect_schema().names())
+    has_names = names is not None and set(names) <= set(X.collect_schema().names())
     folder = _Folder()
     path = folder.path / "rows.parquet"
-    (X.select(names) if wanted else X).sink_parquet(path, row_group_size=BLOCK_ROWS)
+    (X.select(names) if has_names else X).sink_parquet(path, row_group_size=BLOCK_ROWS)
     file = polars.scan_parquet(path)
     n_rows = file.select(polars.len()).collect().item()
     starts = range(0, n_rows, BLOCK_ROWS)
@@ -404,8 +404,8 @@ def _of_files(path: Path, names: tuple[str, ...] | None) -> Collection:
                 "its frame and target."
             ) from error
         with opened:
-            wanted = names is not None and set(names) <= set(opened.schema_arrow.names)
-            columns = list(names) if names is not None and wanted else None
+            has_names = names is not None and set(names) <= set(opened.schema_arrow.names)
+            columns = list(names) if names is not None and has_names else None
             for group, length in _groups(opened.metadata):
                 makers.append(partial(_read_group, file, group, columns))
                 lengths.append(length)

@@ -330,8 +330,8 @@ class MixturePrior:
         if factor == 1:
             return self
         declared = self.degrees_of_freedom
-        strength = specification.prior_rows if declared is None else declared
-        return replace(self, degrees_of_freedom=factor * strength)
+        sample_size = specification.prior_sample_size if declared is None else declared
+        return replace(self, degrees_of_freedom=factor * sample_size)
 
     def resolve(
         self,
@@ -345,7 +345,7 @@ class MixturePrior:
         probabilities of each categorical column, positive.
         """
         freedom = self.degrees_of_freedom
-        freedom = specification.prior_rows if freedom is None else float(freedom)
+        freedom = specification.prior_sample_size if freedom is None else float(freedom)
         return MixtureHyperparameters(
             degrees_of_freedom=freedom,
             mean_precision=float(self.mean_precision),
@@ -428,8 +428,8 @@ class MixtureHyperparameters:
         yield within(self.scale, 1e-305), "positive scales"
         yield scales(self.mean_precision), "a positive strength of the means"
         least = SMALLEST_SCALE if self.location.size else 0  # without real columns it is 0
-        strength = within(self.degrees_of_freedom, least, LARGEST_SCALE)
-        yield strength, "a positive strength of covariances"
+        sample_size = within(self.degrees_of_freedom, least, LARGEST_SCALE)
+        yield sample_size, "a positive strength of covariances"
         concentrations = self.weight_concentration, self.class_concentration
         yield scales(concentrations), "positive concentrations"
         yield all(map(scales, self.category_concentrations)), "positive concentrations of levels"

@@ -191,7 +191,7 @@ class MixtureSpecification:
         return self.covariance_type in INDEPENDENT
 
     @property
-    def prior_rows(self) -> float:
+    def prior_sample_size(self) -> float:
         """Default strength nu0 of the covariances' prior, in rows: D, or 0.3 D where several share.
 
         It is 2 for diagonal and spherical covariances.

@@ -72,7 +72,7 @@ class Classifier(ClassifierMixin, Estimator):
         # Codes beyond the classes are sets of several: such a row tells of no single class.
         splits = (
             (train, test.take(test.labels < classes.size))
-            for train, test in split_rows(cv, rows, training.kept, training.seed)
+            for train, test in split_rows(cv, rows, training.row_indices, training.seed)
         )
         certain = np.intersect1d(rows.labels, np.arange(classes.size))
         masking = masking_of(rows, training.read_columns, classes.size, training.seed)
@@ -128,14 +128,19 @@ class Classifier(ClassifierMixin, Estimator):
             )
         if model_uncertainty is None:
             return super().refine(method, **options)
-        from bayesrbf.families.stack.model_uncertainty import doubt_of, require_comparable
+        from bayesrbf.families.stack.model_uncertainty import (
+            model_uncertainty_of,
+            require_comparable,
+        )
 
         fit = self.fitted_
         require_comparable(fit)
         arguments = self.get_params(deep=False)
         cv, n_jobs = arguments.get("cv"), arguments.get("n_jobs")
         # First what may be refused, then what takes long.
-        self.fitted_ = self._drawn(fit, method, options).replaced(doubt=doubt_of(fit, cv, n_jobs))
+        self.fitted_ = self._drawn(fit, method, options).replaced(
+            model_uncertainty=model_uncertainty_of(fit, cv, n_jobs)
+        )
         return self
 
     # ---- predicting

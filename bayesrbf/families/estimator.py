@@ -569,9 +569,9 @@ class Estimator(BaseEstimator, ABC):
         return self._fit.rows
 
     @property
-    def kept_(self) -> Int[np.ndarray, " obs"]:
+    def row_indices_(self) -> Int[np.ndarray, " obs"]:
         """Position of each of :attr:`rows_` in the table."""
-        return self._fit.table.kept
+        return self._fit.table.row_indices
 
     @property
     def seed_(self) -> int:

@@ -30,16 +30,16 @@ Scoring = str | Callable[..., float] | None
 class LabelledKFold(BaseCrossValidator):
     """Folds of the labelled rows; rows without a label are in every training part.
 
-    Rows of each class are dealt to the folds in turn, so that every fold has about the class
+    Rows of each class are assigned to the folds in turn, so that every fold has about the class
     frequencies of the table. The only row of a class is never held out. With ``groups`` whole
-    groups are dealt, and no fold has rows of a group on both sides.
+    groups are assigned, and no fold has rows of a group on both sides.
 
     Parameters
     ----------
     n_splits : int
         Number of folds, at least 2.
     shuffle : bool
-        Whether the rows of a class are shuffled before they are dealt.
+        Whether the rows of a class are shuffled before they are assigned.
     random_state : int, RandomState instance or None
         Seed of the shuffling; None takes another order every time.
     unlabelled : object

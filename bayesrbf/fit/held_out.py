@@ -60,15 +60,16 @@ def stratified_folds(
 ) -> Int[np.ndarray, " obs"]:
     """Deal the rows of every class to folds in turn; no fold takes the last row of a class.
 
-    Classes are dealt in the order of their first rows, whatever their codes. Rows without a label
-    and the only row of a class are in no fold: -1. Without a seed rows are dealt as they stand.
+    Classes are assigned in the order of their first rows, whatever their codes. Rows without a
+    label and the only row of a class are in no fold: -1. Without a seed rows are assigned as they
+    stand.
 
     >>> stratified_folds(np.array([0, 0, 1, 1, 1, 2, -1]), 2, seed=0)
     array([ 0,  1,  1,  0,  0, -1, -1])
     """
     rng = np.random.default_rng(seed)
     folds = np.full(labels.size, -1)
-    dealt = 0
+    assigned = 0
     labelled = np.flatnonzero(labels >= 0)
     firsts = np.sort(np.unique(labels[labelled], return_index=True)[1])
     for label in labels[labelled[firsts]]:
@@ -76,8 +77,8 @@ def stratified_folds(
         members = members if seed is None else rng.permutation(members)
         # A class goes on with the fold after the last one's: folds get similar sizes.
         if members.size > 1:
-            folds[members] = (dealt + np.arange(members.size)) % n_folds
-            dealt += members.size
+            folds[members] = (assigned + np.arange(members.size)) % n_folds
+            assigned += members.size
     return folds
 
 
@@ -86,7 +87,7 @@ def grouped_folds(
 ) -> Int[np.ndarray, " obs"]:
     """Deal whole groups to folds of similar size and class frequencies, the largest first.
 
-    Without a seed groups of one size are dealt in the order of their numbers.
+    Without a seed groups of one size are assigned in the order of their numbers.
 
     Rows without a label are in no fold (-1), nor are those of a group without which no other fold
     would have a class.
@@ -187,7 +188,7 @@ def split_rows(
 
     An integer deals the labelled subjects of every class in turn, in an order of their own. Equal
     rows of one subject are held out as one row, whatever its weight, and no row of the subject
-    teaches then. Equal rows of different subjects, which are different people, are dealt one by
+    teaches then. Equal rows of different subjects, which are different people, are assigned one by
     one: were they held out together, a row that stands there with both labels would always be
     predicted from the other label alone. The only subject of a class is never held out. Labels that
     stand for ``responses``, which are numbers, make no classes.
@@ -200,12 +201,12 @@ def split_rows(
         return
     if cv < 2:
         raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
-    dealt = _rows_to_assign(rows)
-    labels = np.minimum(dealt.labels, 0) if responses else dealt.labels
-    folds = subject_folds(labels, dealt.subjects, int(cv), seed)
-    for train, test in folds_of(folds, dealt.subjects):
+    assigned = _rows_to_assign(rows)
+    labels = np.minimum(assigned.labels, 0) if responses else assigned.labels
+    folds = subject_folds(labels, assigned.subjects, int(cv), seed)
+    for train, test in folds_of(folds, assigned.subjects):
         # Different people who are equal meet again.
-        yield table.distinct(dealt.take(train))[0], table.distinct(dealt.take(test))[0]
+        yield table.distinct(assigned.take(train))[0], table.distinct(assigned.take(test))[0]
 
 
 def _rows_to_assign(rows: Observations) -> Observations:

@@ -119,8 +119,8 @@ class Description:
 
 
 @runtime_checkable
-class Doubt(Protocol):
-    """Doubt about the kind of a classifier, by other models of the same rows."""
+class ModelUncertainty(Protocol):
+    """Uncertainty about the model of a classifier, by other models of the same rows."""
 
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
@@ -134,7 +134,7 @@ class Doubt(Protocol):
         """Label noise by the rows held out."""
 
     def error(self, n_draws: int, seed: int, rows: Observations) -> Stage:
-        """The stage that moves draws as far as the classifier may be wrong."""
+        """The stage that shifts the log odds of each draw by a draw of the model's error."""
 
     def held_out(self, log_p: Float[np.ndarray, "obs label"], n_draws: int) -> AnySource:
         """A source of rows held out, which were given ``log_p``."""
@@ -149,8 +149,8 @@ class FittedModel(ABC):
 
     pools: ClassVar[bool] = False
     """Whether the model is a pool, which has temperatures and an error."""
-    doubtable: ClassVar[bool] = False
-    """Whether a stack of the same rows can doubt it."""
+    comparable: ClassVar[bool] = False
+    """Whether a stack of the same rows can be compared with it, for ``model_uncertainty``."""
     transforms: PowerTransforms | None = None
     """Transforms in front of the real columns, of a model that has them."""
 

@@ -116,9 +116,11 @@ def warn_of_lone_rows(
 ) -> None:
     """Warn where a class has one labelled row, which no fit can be judged by."""
     counts = np.bincount(codes[codes >= 0], minlength=classes.size)[: classes.size]
-    lone = [repr(label) for label in classes[counts == 1].tolist()]
-    if lone and counts.max() > 1:  # where no class has more, nothing is held out, and fit says so
-        named = ", ".join(lone[:SHOWN]) + (", ..." if len(lone) > SHOWN else "")
+    singletons = [repr(label) for label in classes[counts == 1].tolist()]
+    if (
+        singletons and counts.max() > 1
+    ):  # where no class has more, nothing is held out, and fit says so
+        named = ", ".join(singletons[:SHOWN]) + (", ..." if len(singletons) > SHOWN else "")
         warn(
             f"{owner}.fit: one labelled row alone is of class {named}. It is never held out, so "
             "the probability of such a class cannot be validated, nor calibrated; label more of "

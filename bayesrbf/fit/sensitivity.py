@@ -165,5 +165,7 @@ def _refitted(
     targets = (fit.model.log_posterior(replace(rows, weights=rows.weights / a)) for a in POWERS)
     thetas = np.stack([mode_of(target, fit.point) for target in targets])[None]
     draws = Draws(thetas, {"lp": np.zeros(thetas.shape[:2])}, "map")
-    found, _ = _certain(fit.replaced(draws=draws, raw=draws, doubt=None).chain).draws(cells)
+    found, _ = _certain(fit.replaced(draws=draws, raw=draws, model_uncertainty=None).chain).draws(
+        cells
+    )
     return found[0]

@@ -24,7 +24,7 @@ from bayesrbf.base.records import (
 )
 from bayesrbf.base.rows import MixtureParameters, Observations
 from bayesrbf.fit.chain import Chain, Stage
-from bayesrbf.fit.model import Axes, Doubt, FittedModel, Replicates, drawn_labels, evenly
+from bayesrbf.fit.model import Axes, FittedModel, ModelUncertainty, Replicates, drawn_labels, evenly
 from bayesrbf.fit.probabilities import PredictiveSummary
 from bayesrbf.fit.stages import (
     NO_CALIBRATION,
@@ -71,7 +71,7 @@ class TrainingTable:
     """None where rows are compared whole."""
     rows: Observations
     """Rows of positive weight, in the user's units."""
-    kept: Int[np.ndarray, " obs"]
+    row_indices: Int[np.ndarray, " obs"]
     """Position of each row in the table."""
     seed: int
     n_columns: int
@@ -124,8 +124,8 @@ class TrainingTable:
 
     def indices_of(self, positions: Int[np.ndarray, " some"]) -> Int[np.ndarray, " some"]:
         """Indices of the rows at these positions of the table; arbitrary for rows left out."""
-        sorter = np.argsort(self.kept)
-        at = np.searchsorted(self.kept, positions, sorter=sorter)
+        sorter = np.argsort(self.row_indices)
+        at = np.searchsorted(self.row_indices, positions, sorter=sorter)
         indices: np.ndarray = sorter[at.clip(max=sorter.size - 1)]
         return indices
 
@@ -141,12 +141,12 @@ class TrainingTable:
         self,
     ) -> tuple[Int[np.ndarray, " row"] | None, Int[np.ndarray, " row"] | None]:
         """Index of every row in the log likelihood, and its subject; None: row by row."""
-        subjects, indices, of_rows = self.rows.subjects, None, np.arange(self.kept.size)
+        subjects, indices, of_rows = self.rows.subjects, None, np.arange(self.row_indices.size)
         if self.copies is not None:
             names, indices = self.copies
             at = self.indices_of(names)
             # Rows that were merged into distinct ones are not all kept.
-            of_rows = np.where(self.kept[at] == names, at, indices)
+            of_rows = np.where(self.row_indices[at] == names, at, indices)
         if subjects is None:
             return indices, None
         alone = subjects.counts[of_rows] > 1  # equal people, merged into one row
@@ -156,8 +156,8 @@ class TrainingTable:
     def __laws__(self) -> Requirements:
         columns, rows = self.columns, self.rows
         yield 0 <= self.seed < 2**31, "a seed"
-        yield within(self.kept, 0) and rows.n_obs > 0, "positions of its rows"
-        yield rows.n_obs == self.kept.size, "a position of every row"
+        yield within(self.row_indices, 0) and rows.n_obs > 0, "positions of its rows"
+        yield rows.n_obs == self.row_indices.size, "a position of every row"
         yield self.n_columns > 0 and self.passes >= 0, "columns, and passes over them"
         yield 0 <= self.repeated < max(rows.n_obs, 1) or columns is None, "fewer copies than rows"
         yield within(self.unlabelled_weight, 0), "a weight of rows without a label"
@@ -225,7 +225,7 @@ class FittedTable[M: FittedModel, D]:
     """Draws, with the components named as in the fit."""
     raw: Draws | None = None
     """The draws before relabelling of components."""
-    doubt: Doubt | None = None
+    model_uncertainty: ModelUncertainty | None = None
     """Stack of the same rows, where intervals include the model uncertainty; else None."""
     updates: tuple[Update, ...] = ()
     """Updates by labelled rows of other populations, in their order."""
@@ -250,9 +250,9 @@ class FittedTable[M: FittedModel, D]:
             structure = density.specification
             yield structure.levels == columns.n_levels, "a model of its levels"
             yield structure.n_features == len(columns.real_names), "a model of its columns"
-            if self.doubt is not None:
+            if self.model_uncertainty is not None:
                 shape = len(columns.real_names), columns.n_levels, self.classes.size
-                yield self.doubt.table_shape == shape, "a pool of its columns"
+                yield self.model_uncertainty.table_shape == shape, "a pool of its columns"
         sizes = {update.shares.size for update in self.updates}
         offsets = self.calibration.offsets
         sizes |= set() if offsets is None else {offsets.size}
@@ -262,10 +262,10 @@ class FittedTable[M: FittedModel, D]:
             yield self.raw.theta.shape == draws.theta.shape, "the same draws as they came"
 
     @property
-    def doubtable(self) -> bool:
+    def comparable(self) -> bool:
         """Whether ``model_uncertainty="pool"`` can fit other kinds of models to its rows."""
         single = self.table.rows.labels.max() < self.table.class_labels.size
-        return bool(self.model.doubtable and single and not self.table.read_columns.masked)
+        return bool(self.model.comparable and single and not self.table.read_columns.masked)
 
     def replaced(self, **changes: Any) -> FittedTable[M, D]:
         """The fit with other fields; the log posterior is prepared again for another model only."""
@@ -306,7 +306,7 @@ class FittedTable[M: FittedModel, D]:
     @property
     def axes(self) -> Axes:
         """Names of columns, training rows and classes."""
-        return Axes(self.table.columns, self.table.kept, self.table.classes)
+        return Axes(self.table.columns, self.table.row_indices, self.table.classes)
 
     def __lacks__(self, need: str) -> str:
         """Why the fit lacks what an answer needs; empty where it has it."""
@@ -359,7 +359,7 @@ class FittedTable[M: FittedModel, D]:
         from bayesrbf.inference.draws import relabel
 
         draws = relabel(self.log_posterior, raw, self.point)
-        return self.replaced(draws=draws, raw=raw, doubt=None)
+        return self.replaced(draws=draws, raw=raw, model_uncertainty=None)
 
     @cached_property
     def tree(self) -> xr.DataTree:
@@ -482,12 +482,12 @@ class FittedTable[M: FittedModel, D]:
         return self._chain(None)
 
     @cached_property
-    def doubted(self) -> Chain:
-        """The same with the doubt about the kind of model, where there is one: of intervals."""
-        undoubted = self.doubt is None or self.draws is None
-        return self.chain if undoubted else self._chain(self.doubt)
+    def interval_chain(self) -> Chain:
+        """Chain of an interval: with the uncertainty about the model, where it was asked for."""
+        without = self.model_uncertainty is None or self.draws is None
+        return self.chain if without else self._chain(self.model_uncertainty)
 
-    def _chain(self, doubt: Doubt | None) -> Chain:
+    def _chain(self, model_uncertainty: ModelUncertainty | None) -> Chain:
         """Chain of the model, its stages in their order, and the centring of its draws."""
         model, seed, prevalence = self.model, self.table.seed, self.table.prevalence
         source = model.chain_source(
@@ -502,7 +502,7 @@ class FittedTable[M: FittedModel, D]:
         stages = list[Stage]()
         if not model.pools:
             stages.append(self.calibration)
-        pool = model if doubt is None else doubt
+        pool = model if model_uncertainty is None else model_uncertainty
         if drawn and (error := pool.error(numbers.size, seed, self.rows)) is not None:
             stages.append(error)
         log_shares = self.calibration.log_shares
@@ -519,14 +519,16 @@ class FittedTable[M: FittedModel, D]:
             numbers,
             self.classes.size,
             is_mean=self.reports_mean and drawn,
-            is_centred=not self.reports_mean or doubt is not None or bool(updates),
-            label_noise=cache(pool.label_noise) if drawn and (doubt or model.pools) else None,
+            is_centred=not self.reports_mean or model_uncertainty is not None or bool(updates),
+            label_noise=cache(pool.label_noise)
+            if drawn and (model_uncertainty or model.pools)
+            else None,
         )
 
     @property
     def assumes_model(self) -> bool:
         """Whether intervals leave out the model uncertainty."""
-        return self.doubt is None and not self.model.pools
+        return self.model_uncertainty is None and not self.model.pools
 
     @cached_property
     def extrapolation(self) -> Extrapolation:
@@ -543,15 +545,15 @@ class FittedTable[M: FittedModel, D]:
         None where no pool has held the rows out, or the fit is a point.
         """
         copies = self.table.copies if self.model.pools else None
-        copies = copies if self.doubt is None else self.doubt.copies
+        copies = copies if self.model_uncertainty is None else self.model_uncertainty.copies
         if self.draws is None or copies is None:
             return None
         positions, index = copies[:, np.isfinite(p[copies[0]]).all(axis=1)]
         rows = self.table.held_rows(positions, index)
-        chain = before_updates(self.doubted)
-        if self.doubt is not None:
+        chain = before_updates(self.interval_chain)
+        if self.model_uncertainty is not None:
             with np.errstate(divide="ignore"):
-                source = self.doubt.held_out(np.log(p), chain.n_draws)
+                source = self.model_uncertainty.held_out(np.log(p), chain.n_draws)
             stages = tuple(stage for stage in chain.stages if not isinstance(stage, Calibration))
             chain = replace(chain, source=source, stages=stages, use=())
         return positions, chain.summary(rows, prob, p[positions])

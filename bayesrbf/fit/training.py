@@ -211,7 +211,7 @@ def _read_collection(
     of_use = reading.prevalence(survey.classes) if reading.labelled else None
     seed = reading.seed
     read = partial(_encoded, columns=columns, classes=survey.classes, like=survey.like)
-    rows = blocks.map(read).kept()
+    rows = blocks.map(read).persisted()
     n_classes = survey.classes.size
     most = max(SAMPLE_ROWS, SAMPLE_CELLS // n_columns if reading.of_sample else 0)
     of_class = most // (n_classes + reading.labelled) if n_rows > most else n_rows

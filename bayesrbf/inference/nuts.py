@@ -460,11 +460,11 @@ def gibbs(
     sweeps = tune + draws * thin
     with shown_progress("gibbs", chains * sweeps, progress_bar) as advance:
         for turn, n_sweeps in enumerate(np.diff(np.linspace(0, tune, _ROUNDS + 1).astype(int))):
-            begun = time.perf_counter()
+            started = time.perf_counter()
             drawn, states, complete = _run(states, kernel, int(n_sweeps), 1, processes, advance)
             if not complete:
                 raise KeyboardInterrupt("Gibbs sampling was interrupted before its first draw.")
-            seconds = (time.perf_counter() - begun) * sweeps / n_sweeps
+            seconds = (time.perf_counter() - started) * sweeps / n_sweeps
             seen = np.concatenate([seen, drawn[:, drawn.shape[1] // 2 :].reshape(-1, start.size)])
             kernel = kernel.adapted(seen)
             # The first round of the tuning predicts the time of the rest.

@@ -347,7 +347,7 @@ class BlockExpectation:
     """
 
     def __init__(self, rows: Blocks[Observations], specification: MixtureSpecification) -> None:
-        self._prepared = rows.map(partial(prepare, specification=specification)).kept()
+        self._prepared = rows.map(partial(prepare, specification=specification)).persisted()
         self.passes = 0
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:

@@ -57,7 +57,7 @@ the linear term, which separates the classes of distant rows, would be lost."""
 class FittedMixture(FittedModel):
     """A fitted mixture; with one class, a density."""
 
-    doubtable = True
+    comparable = True
 
     specification: MixtureSpecification
     hyperparameters: MixtureHyperparameters

@@ -228,7 +228,7 @@ class Conjugate:
     levels: tuple[Float[np.ndarray, "component _"], ...]
     centres: Float[np.ndarray, "component feature"]
     # Prior sample size of the centres: kappa_0 + n.
-    strength: Float[np.ndarray, "component feature"]
+    sample_size: Float[np.ndarray, "component feature"]
 
     def draw(self, rng: np.random.Generator) -> MixtureParameters:
         """An exact, independent draw of all parameters, in the units of the rows."""
@@ -254,7 +254,7 @@ class Conjugate:
     def _draw_means(self, factors: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Draw the means given the precision factors."""
         law = laws_of(self.specification).reals
-        noise = rng.standard_normal(self.centres.shape) / np.sqrt(self.strength)
+        noise = rng.standard_normal(self.centres.shape) / np.sqrt(self.sample_size)
         steps = law.matrices.spread(noise[:, None, :], law.by_component(factors))
         return self.centres + steps[:, 0]
 
@@ -266,8 +266,8 @@ def posterior(
     laws = laws_of(specification)
     law, matrices = laws.reals, laws.reals.matrices
     kappa, location = hyperparameters.mean_precision, hyperparameters.location
-    strength, scales = rows.cells + kappa, law.base_scales(hyperparameters)
-    pull = matrices.outer(rows.centres - location, rows.cells * kappa / strength)
+    sample_size, scales = rows.cells + kappa, law.base_scales(hyperparameters)
+    pull = matrices.outer(rows.centres - location, rows.cells * kappa / sample_size)
     # T = I + L0' S L0
     inner = matrices.scaled(sum_by_group(rows.scatter + pull, specification), 1 / scales)
     matrices.add_to_diagonal(inner, 1.0)
@@ -279,8 +279,8 @@ def posterior(
         classes=sum_by_class(rows.counts, specification) + hyperparameters.class_concentration,
         weights=rows.counts + hyperparameters.weight_concentration,
         levels=laws.levels.posterior(rows.categories, hyperparameters),
-        centres=(rows.cells * rows.centres + kappa * location) / strength,
-        strength=strength,
+        centres=(rows.cells * rows.centres + kappa * location) / sample_size,
+        sample_size=sample_size,
     )
 
 
@@ -382,10 +382,10 @@ class Reference:
         cells = np.repeat(counts[:, None], scales.shape[1], axis=1)
         total = sum_by_group(cells, specification)
         freedom = hyperparameters.degrees_of_freedom
-        strength = total + freedom + specification.group_sizes[:, None]
+        sample_size = total + freedom + specification.group_sizes[:, None]
         # T at the mode, where the covariance is T / strength, in units of the prior.
         covariances = law.matrices.covariances(point.precisions_cholesky)
-        inner = law.matrices.scaled(covariances, np.sqrt(strength) / scales)
+        inner = law.matrices.scaled(covariances, np.sqrt(sample_size) / scales)
         return Conjugate(
             specification=specification,
             precisions=law.conjugate(scales, total + freedom, inner),
@@ -393,7 +393,7 @@ class Reference:
             weights=counts + hyperparameters.weight_concentration,
             levels=laws.levels.posterior(self.categories, hyperparameters),
             centres=point.means,
-            strength=cells + hyperparameters.mean_precision,
+            sample_size=cells + hyperparameters.mean_precision,
         )
 
 
@@ -506,7 +506,7 @@ class ModeProposal:
             list(itertools.permutations(range(self._specification.n_components)))
         )
         self._centres = np.stack([reference.centres for reference in references])
-        self._strength = np.stack([reference.strength for reference in references])
+        self._sample_sizes = np.stack([reference.sample_size for reference in references])
         self._weights = np.stack([reference.weights for reference in references])
         columns = zip(*(reference.levels for reference in references), strict=True)
         self._levels = [np.stack(column) for column in columns]
@@ -560,8 +560,8 @@ class ModeProposal:
         means = np.concatenate([point.means for point in points])
         pull = means[:, None, :] - self._centres[:, None, :, :]
         whitened, diagonals = self._matrices.whiten(pull, factors), self._matrices.diagonal(factors)
-        square = np.einsum("mabi,mbi->mab", whitened**2, self._strength)
-        constant = 0.5 * (np.log(self._strength) - LOG_2PI).sum(axis=2)
+        square = np.einsum("mabi,mbi->mab", whitened**2, self._sample_sizes)
+        constant = 0.5 * (np.log(self._sample_sizes) - LOG_2PI).sum(axis=2)
         return constant[:, None, :] - 0.5 * square + np.log(diagonals).sum(axis=1)[:, None]
 
 
@@ -658,8 +658,8 @@ class ModeJumps:
         densities = [
             reference.of_class(components, groups).density(form, hyper) for reference in found
         ]
-        lone = fewest.of_class(slice(label, label + 1), np.array([label]))
-        densities.append(lone.with_empty(form, hyper).density(form, hyper))
+        singleton = fewest.of_class(slice(label, label + 1), np.array([label]))
+        densities.append(singleton.with_empty(form, hyper).density(form, hyper))
         # Half of the weight for what the draws may not have seen: a class of one component.
         weights = np.array([*np.full(len(found), 0.5 / max(1, len(found))), 0.5])
         return ModeProposal(densities, weights / weights.sum())

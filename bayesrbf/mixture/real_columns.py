@@ -177,8 +177,8 @@ class RealColumns(ABC):
 
     def base_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature"]:
         """Inverse diagonal of L0: ``s sqrt(nu0 + G)`` of every covariance group."""
-        strength = hyper.degrees_of_freedom + self.specification.group_sizes
-        return np.sqrt(strength)[:, None] * hyper.scale
+        sample_size = hyper.degrees_of_freedom + self.specification.group_sizes
+        return np.sqrt(sample_size)[:, None] * hyper.scale
 
     def row_scales(self, hyper: Hyper) -> Float[np.ndarray, "group feature *one"]:
         """Base scales, shaped to multiply the rows of a factor."""
@@ -226,10 +226,10 @@ class RealColumns(ABC):
         # Scatter about the new means plus kappa_0 (mu - m_0)(mu - m_0)', from the old means.
         scatter = statistics.second + self.matrices.outer(pull, kappa)
         scatter -= self.matrices.outer(shift, rows)
-        strength = hyper.degrees_of_freedom + self.specification.group_sizes
-        total = sum_by_group(statistics.counts, self.specification) + strength
+        sample_size = hyper.degrees_of_freedom + self.specification.group_sizes
+        total = sum_by_group(statistics.counts, self.specification) + sample_size
         covariances = sum_by_group(scatter, self.specification)
-        self.matrices.add_to_diagonal(covariances, strength[:, None] * hyper.scale**2)
+        self.matrices.add_to_diagonal(covariances, sample_size[:, None] * hyper.scale**2)
         covariances /= total.reshape(-1, *(1,) * len(self.matrices.shape))
         factors = self.matrices.factors(self.nearest(covariances, hyper.scale))
         return replace(point, means=means, precisions_cholesky=factors)

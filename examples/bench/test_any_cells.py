@@ -106,7 +106,7 @@ def one_pool(stack: StackedClassifier) -> StackedClassifier:
     """The stack with weights and temperatures that do not know of hidden cells."""
     model = copy(stack)
     held = replace(model.model_.held, masked=None)
-    pooled = replace(model.model_, pool=fit_pools(held)[0], emptier=(), held=held)
+    pooled = replace(model.model_, pool=fit_pools(held)[0], knot_pools=(), held=held)
     model.fitted_ = model.fitted_.replaced(model=pooled)
     return model
 

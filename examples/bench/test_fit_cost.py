@@ -22,7 +22,7 @@ from bench.fit_costs import WORKS, published
 from tests.measured import ROOT
 
 BEFORE: Final = os.environ.get("BAYESRBF_BEFORE")
-LIMIT: Final = 150
+LIMIT: Final = 400
 """Seconds after which a work is ended; its cells are empty then."""
 THREADS: Final = ("OPENBLAS", "OMP", "MKL", "NUMBA")
 

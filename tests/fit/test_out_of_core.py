@@ -286,7 +286,11 @@ def test_a_stack_is_fitted_to_a_sample_and_says_so(
     assert drawn <= 150
     assert f"{drawn} of 260 rows, drawn at random" in some.status_
     # its rows are rows of the table, as they stand there
-    own = MixtureDensity(1, random_state=0).fit(X.iloc[some.kept_].reset_index(drop=True)).rows_
+    own = (
+        MixtureDensity(1, random_state=0)
+        .fit(X.iloc[some.row_indices_].reset_index(drop=True))
+        .rows_
+    )
     np.testing.assert_array_equal(np.sort(some.rows_.real, axis=0), np.sort(own.real, axis=0))
     made = some.draws_  # by fit, as refine makes them
     assert made is not None

@@ -65,7 +65,7 @@ def test_a_stack_is_fitted_again_under_half_and_twice_its_prior(monkeypatch):
             for module in (pools, calibration):
                 patch.setattr(module, "POOL_PRIOR", constants)
             expected = pools.fit_pools(model.held)
-        for one, other in zip((found.pool, *found.emptier), expected, strict=True):
+        for one, other in zip((found.pool, *found.knot_pools), expected, strict=True):
             np.testing.assert_allclose(one.weights, other.weights, atol=1e-6)
             assert one.temperature == pytest.approx(other.temperature, abs=1e-4)
             assert one.prior_exponent == pytest.approx(other.prior_exponent, abs=1e-4)

@@ -100,7 +100,7 @@ def rows() -> pd.DataFrame:
 def of_draws(model: Any, frame: pd.DataFrame) -> np.ndarray:
     """Class probabilities under every draw of what intervals are of, not yet centred."""
     cells = new_rows(model.fitted_, frame).cells
-    drawn, thinning = model.fitted_.doubted.draws(cells)
+    drawn, thinning = model.fitted_.interval_chain.draws(cells)
     assert thinning == 1
     return drawn.reshape(-1, *drawn.shape[2:])
 
@@ -207,7 +207,7 @@ def test_parts_of_the_doubt_add_up_before_the_centre(way: str, bound: float) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = fitted("stack", way).refine("laplace", draws=1000, chains=1)
-    cells, chain = new_rows(model.fitted_, rows()[:5].drop(3)).cells, model.fitted_.doubted
+    cells, chain = new_rows(model.fitted_, rows()[:5].drop(3)).cells, model.fitted_.interval_chain
 
     def moves(of: Chain) -> np.ndarray:
         walk = of.on(cells)

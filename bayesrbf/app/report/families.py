@@ -518,7 +518,7 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     if sweeps and job.draws is None:
         sweeps = {**sweeps, "thin": -(-usual // draws)}
     options = {"draws": draws, **sweeps}
-    compared = refined.fitted_.doubtable
+    compared = refined.fitted_.comparable
     if compared:
         options["model_uncertainty"] = "pool"
     refined.refine(method, **options)

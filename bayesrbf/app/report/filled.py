@@ -79,14 +79,14 @@ def fill_held_out(job: Job, judged: JudgedTable) -> HeldOutCells:
     """
     table, density = judged.table, judged.density
     hidden = job.labels.max() + 1
-    dealt = np.where(job.labels < 0, hidden, job.labels)
-    folds = stratified_folds(dealt, job.folds, job.seed)
+    assigned = np.where(job.labels < 0, hidden, job.labels)
+    folds = stratified_folds(assigned, job.folds, job.seed)
     if job.groups is not None:
-        folds = grouped_folds(dealt, job.groups, job.folds, job.seed)
+        folds = grouped_folds(assigned, job.groups, job.folds, job.seed)
     reals = job.lines
     tail, expected, mean = (np.full((len(job.X), len(reals)), np.nan) for _ in range(3))
     best = density.candidates_[0]
-    prior = MixturePrior().weakened(best.strength, density.fitted_.model.specification)
+    prior = MixturePrior().weakened(best.prior_strength, density.fitted_.model.specification)
     fresh = clone(density).set_params(
         n_components=best.n_components, covariance_type=best.covariance_type, prior=prior
     )

@@ -305,14 +305,14 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         if task.begins_with(rows):
             distinct = table.distinct_rows(setting.cells(rows))
             start = task.begin(distinct, specification, training.seed)
-        row_indices = training.kept
+        row_indices = training.row_indices
         if setting.unlabelled_weight == 0:
             row_indices = row_indices[rows.labels >= 0]
         training = replace(
             training,
             columns=setting.masked or columns,
             rows=setting.weigh(rows),
-            kept=row_indices,
+            row_indices=row_indices,
             unlabelled_weight=training.unlabelled_weight * setting.unlabelled_weight,
         )
         solver = replace(task.solver, objective=setting.objective)
@@ -383,7 +383,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         rows, classes, calibrate = training.rows, training.class_labels, self.calibrate
         needs_folds = calibrate or any(len(question.changes) > 1 for question in rounds)
         splits = (
-            list(split_rows(self.cv, rows, training.kept, training.seed)) if needs_folds else []
+            list(split_rows(self.cv, rows, training.row_indices, training.seed))
+            if needs_folds
+            else []
         )
         choice = choose_in_turn(task, splits, first, rounds, classes, calibrate=calibrate)
         if needs_folds and not any(test.n_obs for _, test in splits):

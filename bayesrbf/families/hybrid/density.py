@@ -140,7 +140,7 @@ def _precision_roots(
 N_FOLDS: Final = 3
 """Folds of the choice among densities; a candidate is fitted once per fold."""
 N_COMPONENTS: Final = (1, 2, 3, 5, 8, 12)
-STRENGTHS: Final = (1.0, 0.3, 0.1, 0.02)
+PRIOR_STRENGTHS: Final = (1.0, 0.3, 0.1, 0.02)
 """Factors of the default prior sample size of the covariances: it is far too large where
 columns are nearly functions of each other."""
 FIRST: Final = 3
@@ -157,21 +157,24 @@ class DensityOptions:
 
     n_components: tuple[int, ...] = (1,)
     covariance_type: tuple[CovarianceType, ...] = ("full",)
-    strength: tuple[float, ...] = (1.0,)
+    prior_strength: tuple[float, ...] = (1.0,)
 
     @property
     def first(self) -> DensityCandidate:
         """The candidate with which the comparison begins, not judged yet."""
         k = FIRST if FIRST in self.n_components else self.n_components[0]
-        shape, strength = self.covariance_type[0], self.strength[0]
-        return DensityCandidate(k, shape, strength, NOT_JUDGED)
+        shape, prior_strength = self.covariance_type[0], self.prior_strength[0]
+        return DensityCandidate(k, shape, prior_strength, NOT_JUDGED)
 
     @property
     def axes(self) -> tuple[Sequence[Change], ...]:
         """Changes of shape, of strength and of the number of components, in the order of trial."""
         return (
             [partial(replace, covariance_type=shape) for shape in self.covariance_type],
-            [partial(replace, strength=strength) for strength in self.strength],
+            [
+                partial(replace, prior_strength=prior_strength)
+                for prior_strength in self.prior_strength
+            ],
             [partial(replace, n_components=k) for k in self.n_components],
         )
 
@@ -192,7 +195,7 @@ class DensityOptions:
                 k for k in self.n_components if k <= most or len(self.n_components) == 1
             ),
             covariance_type=shapes[:reals],
-            strength=self.strength[:reals],
+            prior_strength=self.prior_strength[:reals],
         )
 
 
@@ -202,7 +205,7 @@ class DensityCandidate:
 
     n_components: int
     covariance_type: CovarianceType
-    strength: float
+    prior_strength: float
     """Factor of the default prior sample size of the covariances."""
     log_density: float = field(metadata=ANY_NUMBER)
     """Log density of a held-out row in nats, in the table's units; NaN if nothing was compared."""
@@ -257,7 +260,7 @@ def find_density(rows: Observations, columns: Columns, settings: Settings) -> Fo
 
     def fitted(fit_rows: Observations, candidate: DensityCandidate) -> tuple[FittedMixture, Fit]:
         structure = candidate.specification(fit_rows.real.shape[1], columns.n_levels)
-        prior = settings.prior.weakened(candidate.strength, structure)
+        prior = settings.prior.weakened(candidate.prior_strength, structure)
         return fit_mixture_rows(  # nothing here holds the distinct rows: they are let go in there
             distinct_rows(fit_rows),
             structure,
@@ -280,7 +283,7 @@ def find_density(rows: Observations, columns: Columns, settings: Settings) -> Fo
 
     def refit(index: int, weighted_rows: Observations, seed: int) -> FittedMixture:
         structure = candidates[index].specification(weighted_rows.real.shape[1], columns.n_levels)
-        prior = settings.prior.weakened(candidates[index].strength, structure)
+        prior = settings.prior.weakened(candidates[index].prior_strength, structure)
         solver = replace(settings.solver, n_init=1, seed=seed)
         return fit_mixture_rows(weighted_rows, structure, prior, solver)[0]
 
@@ -312,7 +315,7 @@ def choose_density(
             densities = []
             for candidate in candidates:
                 structure = candidate.specification(rows.real.shape[1], levels)
-                prior = settings.prior.weakened(candidate.strength, structure)
+                prior = settings.prior.weakened(candidate.prior_strength, structure)
                 transforms = settings.column_transforms
                 mixture, _ = fit_mixture_rows(train, structure, prior, solver, None, transforms)
                 densities.append(mixture.log_density(test))
@@ -653,7 +656,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         options = DensityOptions(
             N_COMPONENTS if self.n_components == "cv" else (self.n_components,),
             COMPARED_TYPES if self.covariance_type == "cv" else (self.covariance_type,),
-            STRENGTHS if self.prior == "cv" else (1.0,),
+            PRIOR_STRENGTHS if self.prior == "cv" else (1.0,),
         )
         solver = Solver(self.n_init, self.max_iter, float(self.tol), training.seed)
         settings = Settings(declared, options, solver, self.column_transforms, self.trim, self.pool)
@@ -661,7 +664,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
         training, note = replace(training, rows=chosen.rows), ""
         model, fit = chosen.model, chosen.fit
         if of_blocks is not None:
-            weakened = declared.weakened(chosen.candidates[0].strength, model.specification)
+            weakened = declared.weakened(chosen.candidates[0].prior_strength, model.specification)
             training, model, fit, note = of_blocks.fit_all(training, model, weakened, solver)
         self._warn_where_singular(fit)
         outcome, message = (fit.status, fit.trace), f"{fit.status.sentence} {note}".rstrip()

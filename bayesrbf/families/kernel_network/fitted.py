@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 # What the missing cells of a kernel may hold: companion mixtures whose answers are averaged.
 
 
-SHARED_STRENGTH, MIN_STRENGTH = 0.3, 0.1
+SHARED_PRIOR_SIZE, MIN_PRIOR_SIZE = 0.3, 0.1
 """Rows of prior per real column behind a covariance that all classes share."""
 COMPANION_TOL, COMPANION_ITERATIONS = 1e-3, 100
 """When a companion's EM stops: it fills cells, and fills them no better for the last digits."""
@@ -148,7 +148,7 @@ def shared_prior(prior: MixturePrior, specification: MixtureSpecification) -> Mi
     d, n_means = specification.n_features, specification.n_components
     if prior.degrees_of_freedom is not None or d == 0 or not specification.tied:
         return prior
-    freedom = max(SHARED_STRENGTH * d - n_means, MIN_STRENGTH * d)
+    freedom = max(SHARED_PRIOR_SIZE * d - n_means, MIN_PRIOR_SIZE * d)
     return replace(prior, degrees_of_freedom=freedom)
 
 
@@ -181,7 +181,7 @@ class KernelSettings:
 class FittedKernelNetwork(FittedModel):
     """A fitted kernel network: eigenfunctions of the kernel, and output weights upon them."""
 
-    doubtable = True
+    comparable = True
 
     companions: Companions  # Give missing cells their distributions.
     basis: Basis

@@ -299,10 +299,10 @@ def _absolute(
 
 def _sample_size(n_labelled: int, n_columns: int) -> int:
     """Rows of a sub-sample."""
-    wanted = max(int(SHARE * n_labelled), MIN_SAMPLE_ROWS)
+    target = max(int(SHARE * n_labelled), MIN_SAMPLE_ROWS)
     # n rows have some n² / 2 pairs.
     fitting = int(np.sqrt(2 * MAX_DISTANCES / max(n_columns, 1)))
-    return min(wanted, MAX_SAMPLE_ROWS, max(fitting, MIN_SAMPLE_ROWS), n_labelled)
+    return min(target, MAX_SAMPLE_ROWS, max(fitting, MIN_SAMPLE_ROWS), n_labelled)
 
 
 def _climb(

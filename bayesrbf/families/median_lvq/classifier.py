@@ -178,14 +178,14 @@ def merged(training: TrainingTable) -> TrainingTable:
     observations, n_obs = training.rows, training.rows.n_obs
     cells = _as_vectors(observations, training.whole)
     if cells is None:
-        return replace(training, copies=np.stack([training.kept, np.arange(n_obs)]))
+        return replace(training, copies=np.stack([training.row_indices, np.arange(n_obs)]))
     rows, positions = table.distinct(cells)
     first = np.full(rows.n_obs, n_obs)
     np.minimum.at(first, positions, np.arange(n_obs))
     if observations.whole is not None:
         rows = replace(rows, real=np.empty((rows.n_obs, 0)), whole=observations.whole[first])
-    copies = np.stack([training.kept, positions])
-    return replace(training, rows=rows, kept=training.kept[first], copies=copies)
+    copies = np.stack([training.row_indices, positions])
+    return replace(training, rows=rows, row_indices=training.row_indices[first], copies=copies)
 
 
 # The width of the kernel: candidates, and their choice by out-of-fold log loss.
@@ -290,7 +290,7 @@ def held_out(
             axis=1,
         )
 
-    splits = split_rows(cv, training_rows, training.kept, settings.seed)
+    splits = split_rows(cv, training_rows, training.row_indices, settings.seed)
     return hold_out(splits, predict, classes, masking=masking)
 
 
@@ -653,7 +653,7 @@ class MedianLVQClassifier(Classifier):
         Those of the fitted exemplars and, after :meth:`refine`, of all draws.
         """
         fit = self._fit
-        return np.sort(fit.table.kept[needed_rows(fit)])
+        return np.sort(fit.table.row_indices[needed_rows(fit)])
 
     def from_exemplar_columns(self, D: object) -> Float[np.ndarray, "obs train"]:
         """Return a matrix of full width: D in the exemplars' columns, NaN elsewhere.
@@ -695,7 +695,7 @@ class MedianLVQClassifier(Classifier):
     def exemplars_(self) -> Int[np.ndarray, " prototype"]:
         """Row of ``fit``'s X that each prototype is."""
         fit = self._fit
-        return fit.table.kept[fit.model.parameters.exemplars]
+        return fit.table.row_indices[fit.model.parameters.exemplars]
 
     @property
     def exemplar_classes_(self) -> Shaped[np.ndarray, " prototype"]:
@@ -788,7 +788,7 @@ class MedianLVQClassifier(Classifier):
         theta = fit.point[None] if fit.draws is None else fit.draws.theta
         points = theta.reshape(-1, log_posterior.dimension)
         mean = model.mean_responsibilities(log_posterior, columns, needed, points)
-        return explanation(mean, columns, fit.table.kept[needed], fit.classes, most)
+        return explanation(mean, columns, fit.table.row_indices[needed], fit.classes, most)
 
     def __rehearsal__(self) -> Rehearsal:
         """Settings of rehearsals for this kind of classifier."""

@@ -46,23 +46,23 @@ if TYPE_CHECKING:
 class MatrixSource:
     """New rows come with their dissimilarities to the training rows."""
 
-    kept: Int[np.ndarray, " obs"]  # Column of every training row in the matrix.
+    matrix_columns: Int[np.ndarray, " obs"]  # Column of every training row in the matrix.
 
     @property
     def n_rows(self) -> int:
         """Number of training rows."""
-        return self.kept.size
+        return self.matrix_columns.size
 
     def to(self, rows: Observations, chosen: Int[np.ndarray, " chosen"]) -> Compared:
         """Dissimilarities of rows to the ``chosen`` training rows, in the user's precision."""
         assert rows.whole is not None  # they are read whole
-        columns = self.kept[chosen]
+        columns = self.matrix_columns[chosen]
         if np.array_equal(columns, np.arange(rows.whole.shape[1])):
             return rows.whole  # a square matrix is not copied
         return rows.whole[:, columns]
 
     def __laws__(self) -> Requirements:
-        yield within(self.kept, 0), "columns of a matrix"
+        yield within(self.matrix_columns, 0), "columns of a matrix"
 
 
 @stored
@@ -137,7 +137,7 @@ def source_of(training: TrainingTable) -> Source:
         return TableSource(learn_gower(canonical), canonical, order)
     assert rows.whole is not None  # they are read whole
     if reader.metric == PRECOMPUTED:
-        return MatrixSource(training.kept)
+        return MatrixSource(training.row_indices)
     return VectorSource(rows.whole, reader.metric)
 
 

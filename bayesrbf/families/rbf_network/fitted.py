@@ -211,7 +211,7 @@ class Noise:
 class FittedNetwork(FittedModel):
     """A fitted network of classes or of numbers."""
 
-    doubtable = True
+    comparable = True
 
     specification: RBFNetworkSpecification
     hyperparameters: RBFNetworkHyperparameters

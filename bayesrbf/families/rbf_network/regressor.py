@@ -273,7 +273,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     ) -> tuple[FittedNetwork, NetworkFit, str]:
         """Fit with the best held-out log score, its noise from held-out rows, and a message."""
         splits = list(
-            split_rows(self.cv, training.rows, training.kept, training.seed, responses=True)
+            split_rows(self.cv, training.rows, training.row_indices, training.seed, responses=True)
         )
         if fits[0][0].integrate:  # draws of missing cells widen the predictive law already
             splits = [(train, test.take(~with_holes(test))) for train, test in splits]

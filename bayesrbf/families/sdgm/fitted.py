@@ -288,7 +288,7 @@ Prediction = Literal["average", "single-mode", "plug-in"]
 class FittedSDGM(FittedModel):
     """A fitted sparse discriminative mixture."""
 
-    doubtable = True
+    comparable = True
 
     modes: SDGMModes
     basis: Basis  # The features that are used.

@@ -83,7 +83,7 @@ class FittedStack(FittedModel):
     companion: FittedMixture
     names: tuple[str, ...]
     """Names of the members."""
-    emptier: tuple[Pool, ...]
+    knot_pools: tuple[Pool, ...]
     """Pools of rows with more and more cells masked: at the knots after the first."""
     prior: MixturePrior
     """Declared prior of the mixtures."""
@@ -191,9 +191,9 @@ class FittedStack(FittedModel):
     def refitted(self, rows: Bool[np.ndarray, " obs"], prior_power: float = 1.0) -> FittedStack:
         """Pools, matrix scaling and missing indicators, fitted to some of the held-out rows."""
         held = self.held.take(rows)
-        pool, *emptier = fit_pools(held, prior_power)
+        pool, *knot_pools = fit_pools(held, prior_power)
         stack = replace(
-            self, held=held, pool=pool, emptier=tuple(emptier), missingness=None
+            self, held=held, pool=pool, knot_pools=tuple(knot_pools), missingness=None
         ).with_matrix_scaling()
         if self.missingness is None:
             return stack
@@ -284,7 +284,7 @@ class FittedStack(FittedModel):
     @cached_property
     def fitted_point(self) -> Float[np.ndarray, " coordinate"]:
         """The fitted weights and temperatures."""
-        return self.pool_posterior.pack((self.pool, *self.emptier))
+        return self.pool_posterior.pack((self.pool, *self.knot_pools))
 
     @property
     def held_out(self) -> Float[np.ndarray, "obs label"]:
@@ -316,7 +316,7 @@ class FittedStack(FittedModel):
         """Temperatures and exponents of the class shares in the pool, at the knots where known."""
         if self.held.masked is None:
             return Calibration(self.pool.temperature)
-        pools = (self.pool, *self.emptier)
+        pools = (self.pool, *self.knot_pools)
         temperatures, prior_exponents = np.array(
             [(pool.temperature, pool.prior_exponent) for pool in pools]
         ).T.copy()
@@ -375,7 +375,7 @@ class FittedStack(FittedModel):
         weights = log_posterior.constrained(draws.theta)[names.WEIGHTS]
         n_members = len(self.names)
         # Of the pools at the knots the first is for rows with all cells.
-        weights = weights.reshape(-1, n_members * (1 + len(self.emptier)))[:, :n_members]
+        weights = weights.reshape(-1, n_members * (1 + len(self.knot_pools)))[:, :n_members]
         return pd.DataFrame(
             {
                 "weight": [*pool.weights, 1.0],
@@ -681,14 +681,14 @@ def stack_of(
     Of members only what predicts is kept, with the digits of single precision: what they predict
     moves in its seventh digit.
     """
-    (pool, *emptier), density = pools, settings.fit_density(rows)
+    (pool, *knot_pools), density = pools, settings.fit_density(rows)
     return FittedStack(
         members.condensed.rounded,
         pool,
         held_out,
         density,
         settings.names,
-        tuple(emptier),
+        tuple(knot_pools),
         settings.prior,
         column_of=column_of,
     ).with_matrix_scaling()

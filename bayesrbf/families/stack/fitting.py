@@ -54,7 +54,7 @@ def fit_stack(
 
     Members are held out, tempered, pooled, and fitted to all rows.
     """
-    rows, row_indices, seed = training.rows, training.kept, training.seed
+    rows, row_indices, seed = training.rows, training.row_indices, training.seed
     folds = numbered_folds(pool_splits(cv, rows, row_indices, seed), training.class_labels)
     distinct = table.distinct(rows)[0]
     settings, held_out, trial = settings.hold_out_in_turn(folds, n_jobs)

@@ -1,4 +1,4 @@
-"""The doubt about the kind of model: a stack beside a classifier widens its intervals."""
+"""Uncertainty about the model: a stack of the same rows widens a classifier's intervals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from bayesrbf.fit.probabilities import MIN_DISTANCE_TO_CERTAINTY
 #
 # .. math:: l + \delta + z (l_0 - l), \quad z \sim N(0, 1):
 #
-# how far the two are apart at a row is as much in doubt. The classifier's own draws are not added:
+# how far the two are apart at a row is as uncertain. The classifier's own draws are not added:
 # what rows leave open of the pool is in the error. That alone moves the median of the draws further
 # out: where the pool contradicts the classifier at a row, it does not make it surer.
 
@@ -43,7 +43,7 @@ MIN_DISPUTED_LOG: Final = np.log(MIN_DISPUTED_PROBABILITY)
 
 
 @stored
-class ModelDoubt:
+class StackedModelUncertainty:
     """A stack, fitted to the rows of a classifier."""
 
     pool: FittedStack
@@ -172,7 +172,7 @@ def clipped_ratio(log_p: Float[np.ndarray, "obs label"]) -> Float[np.ndarray, "o
 
 def require_comparable(fit: AnyFit) -> None:
     """ValueError where other kinds of models cannot be fitted to the rows of a fit."""
-    if not fit.doubtable:
+    if not fit.comparable:
         raise ValueError(
             f"{fit.table.owner}.refine(model_uncertainty='pool') takes mixtures, RBF, kernel and "
             "sparse networks of real and categorical columns, whose missing cells tell nothing and "
@@ -181,7 +181,7 @@ def require_comparable(fit: AnyFit) -> None:
         )
 
 
-def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
+def model_uncertainty_of(fit: AnyFit, cv: object, n_jobs: int | None) -> StackedModelUncertainty:
     """Other kinds of models of the rows of a fit, held out by the classifier's own splits."""
     training = fit.table
     rows, n_classes = training.rows, training.class_labels.size
@@ -201,4 +201,4 @@ def doubt_of(fit: AnyFit, cv: object, n_jobs: int | None) -> ModelDoubt:
     )
     splits = None if isinstance(cv, Integral) else cv  # a number of folds is the classifier's own
     seen, pool, _ = fit_stack(training, settings, splits, n_jobs)
-    return ModelDoubt(pool, seen.copies)
+    return StackedModelUncertainty(pool, seen.copies)

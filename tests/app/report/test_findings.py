@@ -174,12 +174,12 @@ def test_what_was_learned_is_doubted_where_rows_held_out_show_nothing() -> None:
     full = synthetic()
     told = "Known alone, “x” and “other” move the probabilities most; "
     told += "beside all others “x” and “other” add most."
-    doubted = f"{told} As rows held out do not show that this helps, it may be chance."
+    interval_chain = f"{told} As rows held out do not show that this helps, it may be chance."
     assert said("learned", full) == told
     base = full.judged.base
     none = replace(full.judged, base=replace(base, gain=replace(base.gain, mean=0.0)))
     for judged in (replace(full.judged, rows=12), none):
-        assert said("learned", replace(full, judged=judged)) == doubted
+        assert said("learned", replace(full, judged=judged)) == interval_chain
     assert said("verdict", replace(full, judged=none)).startswith("No:")
 
 

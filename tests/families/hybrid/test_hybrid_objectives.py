@@ -133,7 +133,7 @@ def test_a_fit_says_what_rows_without_a_label_gained_out_of_fold():
     objective = Objective("blend", kappa=classifier.kappa_)
     open_weight = {"open_dial": False, "unlabelled_weight": None, "n_columns": 3}
     settings = [Setting(*pair, structure) for pair in open_weights(objective, **open_weight)]
-    splits = split_rows(3, everything.rows_, everything.kept_, classifier.seed_)
+    splits = split_rows(3, everything.rows_, everything.row_indices_, classifier.seed_)
     choice = choose(task, splits, settings, classifier.classes_, calibrate=True)
     assert [setting.unlabelled_weight for setting in settings] == [0.0, 1 / 3, 1.0]
     none, *counted = (score for _, score in choice.judged)
@@ -158,7 +158,7 @@ def test_cross_validation_takes_the_setting_of_the_best_score():
     settings = [Setting(*pair, structure) for pair in open_weights(Objective("blend"), **open_dial)]
 
     def splits():
-        return split_rows(3, classifier.rows_, classifier.kept_, classifier.seed_)
+        return split_rows(3, classifier.rows_, classifier.row_indices_, classifier.seed_)
 
     together = choose(task, splits(), settings, classifier.classes_, calibrate=True)
     for index in (0, 3):
@@ -225,7 +225,7 @@ def test_the_weight_of_unlabelled_rows_follows_what_they_are_worth():
     X[24:] = 3 * rng.standard_t(1.5, size=(376, 6))
     spoiled = generative(unlabelled_weight="cv", random_state=0).fit(X, y)
     assert spoiled.unlabelled_weight_ == 0
-    assert spoiled.rows_.n_obs == spoiled.kept_.size == 24
+    assert spoiled.rows_.n_obs == spoiled.row_indices_.size == 24
     dropped = generative(unlabelled_weight=0, random_state=0).fit(X, y)
     np.testing.assert_allclose(spoiled.predict_proba(X[:24]), dropped.predict_proba(X[:24]))
 

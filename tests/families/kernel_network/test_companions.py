@@ -114,7 +114,9 @@ def test_what_is_said_of_rows_held_out_comes_from_the_other_rows() -> None:
     X, y = table(60)
     own = ["laplace", "mixture", "mixture_blend", "gaussian_loo"]
     model = StackedClassifier(own, cv=3, random_state=0).fit(X, y)
-    folds = numbered_folds(split_rows(3, model.rows_, model.kept_, model.seed_), model.classes_)
+    folds = numbered_folds(
+        split_rows(3, model.rows_, model.row_indices_, model.seed_), model.classes_
+    )
     settings, said = model._settings(model.fitted_.table), []
     for fold, train, test in folds:
         members = settings.fit(settings.training(train, fold + 1))

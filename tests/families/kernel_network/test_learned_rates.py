@@ -111,7 +111,7 @@ def test_rates_are_learned_inside_each_fold(rates: str, monkeypatch: pytest.Monk
         fitted = model(rates, calibrate=True, cv=folds).fit(X, labels)
         (_, (network, _)) = networks  # to all rows, and to those of the fold
         networks.clear()
-        _, test = next(split_rows(folds, fitted.rows_, fitted.kept_, fitted.seed_))
+        _, test = next(split_rows(folds, fitted.rows_, fitted.row_indices_, fitted.seed_))
         held_out.append(network.class_log_joint(test))
         assert fitted.temperature_ != 1
         pd.testing.assert_series_equal(fitted.rates_, model(rates).fit(X, labels).rates_)

@@ -107,7 +107,7 @@ def test_other_numbers_make_the_same_model(dtype: type) -> None:
 )
 def test_a_metric_is_its_matrix(metric: Any, scipy_name: str) -> None:
     by_metric = MedianLVQClassifier(2, metric=metric, random_state=0).fit(X, Y)
-    order = by_metric.kept_  # rows are sorted, so that copies can be merged
+    order = by_metric.row_indices_  # rows are sorted, so that copies can be merged
     by_matrix = matrix_model(sigma="cv", calibrate=True).fit(
         cdist(X[order], X[order], scipy_name), Y[order]
     )
@@ -152,7 +152,7 @@ def test_gower_is_the_mean_over_columns_and_a_hole_is_an_average_difference() ->
     frame, y = mixed(), np.arange(40) % 2
     model = MedianLVQClassifier(2, random_state=0, sigma=0.4).fit(frame, y)
     rows = new_rows(model.fitted_, frame.iloc[:5]).cells
-    found = model.model_.compared(rows, np.arange(model.kept_.size))
+    found = model.model_.compared(rows, np.arange(model.row_indices_.size))
     lengths, colours = frame["length"].to_numpy(), frame["colour"].to_numpy()
     noise = frame["noise"].to_numpy()
 
@@ -167,7 +167,7 @@ def test_gower_is_the_mean_over_columns_and_a_hole_is_an_average_difference() ->
     share = unlike[np.ix_(known, known)].mean()
     by_colour = np.where(known[:, None] & known, unlike, share)
     expected = (part(lengths) + part(noise) + by_colour) / 3
-    np.testing.assert_allclose(found, expected[:5, model.kept_], rtol=1e-12)
+    np.testing.assert_allclose(found, expected[:5, model.row_indices_], rtol=1e-12)
     assert model.score(frame, y) > 0.8
     assert np.isfinite(
         model.predict_proba(pd.DataFrame({"length": [np.nan], "colour": [None], "noise": [np.nan]}))

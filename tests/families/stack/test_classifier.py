@@ -103,7 +103,7 @@ def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None
     model = fitted.model_
     own = [one.model.class_log_joint(one.columns.applied(rows)) for one in model.members.own]
     said = np.stack(own, axis=1)
-    pools, shares = (model.pool, *model.emptier), np.log(fitted.fitted_.class_shares)
+    pools, shares = (model.pool, *model.knot_pools), np.log(fitted.fitted_.class_shares)
     found = fitted.predict_proba(X)
     for row, hidden in enumerate(X.isna().mean(axis=1)):
         at = [np.interp(hidden, POOL_PRIOR.knots, one) for one in np.eye(len(POOL_PRIOR.knots))]

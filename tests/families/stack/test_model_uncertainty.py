@@ -108,7 +108,7 @@ def test_a_kind_that_is_wrong_misses_less() -> None:
 
 def given(fit: Any, point: np.ndarray) -> Chain:
     """The chain of a classifier that says the same of every row, doubted by the pool."""
-    chain = fit.doubted
+    chain = fit.interval_chain
     (error,) = (one for one in chain.stages if isinstance(one, ModelUncertainty))
     return replace(
         chain, source=replace(chain.source, point=lambda _: point), stages=(error,), use=()
@@ -121,8 +121,8 @@ def test_others_who_contradict_make_it_less_sure(
 ) -> None:
     """However sure it is: the lower end falls as the others move away."""
     fit = mixture.fitted_
-    doubt, rows = fit.doubt, new_rows(fit, table(3)[0]).cells
-    assert doubt is not None
+    uncertainty, rows = fit.model_uncertainty, new_rows(fit, table(3)[0]).cells
+    assert uncertainty is not None
     point = np.log(np.array([[sure, 1 - sure]] * 3))
     ends = []
     for others in (sure, 0.5, 1 - sure):
@@ -138,8 +138,8 @@ def test_centre_and_width_share_a_scale_where_disputes_end(
 ) -> None:
     """Log odds of the width end at a probability of 1e-4, so those of the centre do."""
     fit = mixture.fitted_
-    doubt, rows = fit.doubt, new_rows(fit, table(3)[0]).cells
-    assert doubt is not None
+    uncertainty, rows = fit.model_uncertainty, new_rows(fit, table(3)[0]).cells
+    assert uncertainty is not None
     monkeypatch.setattr(SeenByPool, "log_p", np.log(np.array([[0.9, 0.1]] * 3)))
     ends = []
     for rest in (1e-4, 1e-9):
@@ -171,21 +171,22 @@ def test_its_own_splits_hold_rows_out_of_the_pool() -> None:
     splits = [(np.flatnonzero(half), np.flatnonzero(~half))]
     model = HybridMixtureClassifier(1, cv=splits, random_state=0).fit(X, y)
     model.refine("laplace", model_uncertainty="pool", draws=10)
-    assert model.fitted_.doubt.pool.held.labels.size == 45
+    assert model.fitted_.model_uncertainty.pool.held.labels.size == 45
 
 
 def test_draws_are_moved_by_the_error_of_the_pool_and_towards_it(
     mixture: HybridMixtureClassifier,
 ) -> None:
     fit, X = mixture.fitted_, table(20, seed=2)[0]
-    rows, doubt = new_rows(fit, X).cells, mixture.fitted_.doubt
-    assert doubt is not None
-    n_draws = fit.doubted.n_draws
-    last = [isinstance(one, ModelUncertainty) for one in fit.doubted.stages].index(True)
-    walk = replace(fit.doubted, stages=fit.doubted.stages[: last + 1]).on(rows)
-    values = doubt.pool.members.log_probabilities(rows)
-    coordinates, pool = doubt.pool.error_coordinates(values, doubt.pool.missing_fraction(rows))
-    error = doubt.pool.pool_error(n_draws, fit.table.seed, fit.rows).at(coordinates, rows.codes)
+    rows, uncertainty = new_rows(fit, X).cells, mixture.fitted_.model_uncertainty
+    assert uncertainty is not None
+    n_draws = fit.interval_chain.n_draws
+    last = [isinstance(one, ModelUncertainty) for one in fit.interval_chain.stages].index(True)
+    walk = replace(fit.interval_chain, stages=fit.interval_chain.stages[: last + 1]).on(rows)
+    values = uncertainty.pool.members.log_probabilities(rows)
+    beside = uncertainty.pool
+    coordinates, pool = beside.error_coordinates(values, beside.missing_fraction(rows))
+    error = beside.pool_error(n_draws, fit.table.seed, fit.rows).at(coordinates, rows.codes)
     point, pool = (
         np.maximum(p, np.log(MIN_DISPUTED_PROBABILITY))
         for p in (fit.class_log_probabilities(rows), pool)
@@ -199,8 +200,9 @@ def test_draws_are_moved_by_the_error_of_the_pool_and_towards_it(
 
 def of_pool(fit: Any, rows: Observations) -> tuple[np.ndarray, ErrorOfRows]:
     """Log probabilities of the pool less those of the classifier, and its error."""
-    seen, n_draws = SeenByPool(fit.doubt.pool, rows), fit.doubted.n_draws
-    error = seen.error_under(fit.doubt.pool.pool_error(n_draws, fit.table.seed, fit.rows))
+    pool = fit.model_uncertainty.pool
+    seen, n_draws = SeenByPool(pool, rows), fit.interval_chain.n_draws
+    error = seen.error_under(pool.pool_error(n_draws, fit.table.seed, fit.rows))
     return seen.log_p - fit.class_log_probabilities(rows), error
 
 
@@ -218,7 +220,7 @@ def test_blocks_of_rows_and_of_draws_change_nothing(mixture: HybridMixtureClassi
     whole = mixture.uncertainty(X)
     small = mixture.uncertainty(X, memory=20_000)
     np.testing.assert_allclose(small["upper"], whole["upper"], atol=1e-12)
-    assert mixture.fitted_.doubted.thinned(10).numbers.shape == (1, 10)
+    assert mixture.fitted_.interval_chain.thinned(10).numbers.shape == (1, 10)
 
 
 def test_a_file_says_the_same(mixture: HybridMixtureClassifier, tmp_path: Path) -> None:
