@@ -25,7 +25,7 @@ y = bunch.target_names[bunch.target]
 # %%
 # The first model is a density with independent columns in each class, not calibrated. The second
 # is the same, calibrated. The third is the default, which is fitted to the classes as well.
-independent = {"objective": "likelihood", "covariance_type": "diag", "tied": False}
+independent = {"objective": "likelihood", "covariance_type": "diag", "shared_covariance": False}
 models = {
     "before": HybridMixtureClassifier(**independent, calibrate=False, random_state=0),
     "after": HybridMixtureClassifier(**independent, calibrate=True, random_state=0),

@@ -44,7 +44,7 @@ def loss(X, y, n_labels, weight):
             unlabelled=-1,
             unlabelled_weight=weight,
             covariance_type="full",
-            tied=True,
+            shared_covariance=True,
             objective="likelihood",
             calibrate=False,
             column_transforms=None,

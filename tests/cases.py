@@ -44,7 +44,7 @@ def generative(*n_components: Any, **settings: Any) -> HybridMixtureClassifier:
     """A class-conditional mixture of the columns as they are, by its likelihood alone."""
     plain = {
         "covariance_type": "full",
-        "tied": False,
+        "shared_covariance": False,
         "objective": "likelihood",
         "calibrate": False,
         "column_transforms": None,
@@ -54,13 +54,13 @@ def generative(*n_components: Any, **settings: Any) -> HybridMixtureClassifier:
 
 def structure(
     covariance_type: str = "full",
-    tied: bool = False,
+    shared_covariance: bool = False,
     classes: tuple[int, ...] = (0, 0, 1),
     n_features: int = 3,
     levels: tuple[int, ...] = (),
 ) -> MixtureSpecification:
     """A specification by keywords."""
-    return MixtureSpecification(n_features, levels, classes, covariance_type, tied)
+    return MixtureSpecification(n_features, levels, classes, covariance_type, shared_covariance)
 
 
 def table(

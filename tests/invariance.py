@@ -26,7 +26,12 @@ FAMILIES: dict[str, Fit] = {
         fit, bayesrbf.HybridMixtureClassifier, objective="likelihood", tol=1e-10, **PLAIN
     ),
     "mixture, one covariance": partial(
-        fit, bayesrbf.HybridMixtureClassifier, tied=True, objective="likelihood", tol=1e-10, **PLAIN
+        fit,
+        bayesrbf.HybridMixtureClassifier,
+        shared_covariance=True,
+        objective="likelihood",
+        tol=1e-10,
+        **PLAIN,
     ),
     "mixture, blend": partial(
         fit, bayesrbf.HybridMixtureClassifier, objective="blend", tol=1e-10, **PLAIN

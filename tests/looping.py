@@ -60,7 +60,7 @@ def main(times: int = 1000) -> dict[str, float]:
         model = HybridMixtureClassifier(
             1,
             covariance_type="full",
-            tied=False,
+            shared_covariance=False,
             objective="likelihood",
             calibrate=False,
             n_init=1,

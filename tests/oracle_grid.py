@@ -23,7 +23,7 @@ from tests.precise import PreciseMixture
 FACTORS: dict[str, tuple[object, ...]] = {
     "covariance_type": COVARIANCE_TYPES,
     "components": ("one", "two", "unequal"),
-    "tied": (False, True),
+    "shared_covariance": (False, True),
     "missing": (False, True),
     "categorical": (False, True),
     "hidden_labels": (False, True),
@@ -48,7 +48,7 @@ class Case(Configuration):
         """Tables have a column, and transforms and tied covariances have reals."""
         several = self.n_classes > 1
         cells = self.categorical or self.n_features > 0
-        plain = self.covariance_type == "full" and not (self.tied or self.mapped)
+        plain = self.covariance_type == "full" and not (self.shared_covariance or self.mapped)
         return (
             cells
             and (plain or self.n_features > 0)

@@ -42,7 +42,7 @@ class MixtureOracle:
         specification = self.specification
         classes = specification.component_class
         every = list(range(len(classes)))
-        if specification.tied:
+        if specification.shared_covariance:
             return [every]
         if specification.covariance_type == "tied":
             return [[k for k in every if classes[k] == c] for c in range(max(classes) + 1)]
@@ -53,7 +53,7 @@ class MixtureOracle:
         prior, d = self.hyperparameters, self.specification.n_features
         groups = self.groups()
         g = next(index for index, group in enumerate(groups) if k in group)
-        shared_by_all = self.specification.tied or (
+        shared_by_all = self.specification.shared_covariance or (
             self.specification.covariance_type == "tied" and len(groups) == 1
         )
 

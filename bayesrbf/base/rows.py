@@ -139,7 +139,7 @@ class MixtureSpecification:
     component_class: tuple[int, ...]  # Class of every component, non-decreasing from 0.
     covariance_type: CovarianceType = "full"
     """Shape of the covariances; the components of a class share one full one if ``"tied"``."""
-    tied: bool = False
+    shared_covariance: bool = False
     """Whether all components of all classes share one covariance, of the given shape."""
 
     def __post_init__(self) -> None:
@@ -198,7 +198,7 @@ class MixtureSpecification:
         """
         if self.independent:
             return 2.0
-        shared = self.tied or self.covariance_type == "tied"
+        shared = self.shared_covariance or self.covariance_type == "tied"
         return 0.3 * self.n_features if shared else float(self.n_features)
 
     @property
@@ -208,7 +208,7 @@ class MixtureSpecification:
         >>> MixtureSpecification(2, (), (0, 1), "tied").group_dims
         ('class_label',)
         """
-        if self.tied:
+        if self.shared_covariance:
             return ()
         if self.covariance_type == "tied":
             return (names.CLASS_LABEL,) if self.n_classes > 1 else ()
@@ -228,7 +228,7 @@ class MixtureSpecification:
     @cached_property
     def covariance_group(self) -> Int[np.ndarray, " component"]:
         """Index of the covariance that each component uses."""
-        if self.tied:
+        if self.shared_covariance:
             return np.zeros(self.n_components, dtype=np.intp)
         if self.covariance_type == "tied":
             return np.asarray(self.component_class, dtype=np.intp)

@@ -578,7 +578,7 @@ def can_jump(specification: MixtureSpecification) -> bool:
 
 def _jumps(specification: MixtureSpecification, components: slice) -> bool:
     """Whether the components of one class can be proposed at once."""
-    shared = specification.tied and specification.n_classes > 1
+    shared = specification.shared_covariance and specification.n_classes > 1
     return not shared and 1 < components.stop - components.start <= MAX_COMPONENTS
 
 

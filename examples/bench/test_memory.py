@@ -63,7 +63,7 @@ def classifier() -> HybridMixtureClassifier:
         K // 2,
         objective="likelihood",
         covariance_type="full",
-        tied=False,
+        shared_covariance=False,
         column_transforms=None,
         calibrate=False,
         **SHORT,

@@ -133,7 +133,7 @@ def with_holes(
 
 MIXTURE: Final = HybridMixtureClassifier(
     covariance_type="full",
-    tied=False,
+    shared_covariance=False,
     objective="likelihood",
     calibrate=False,
     column_transforms=None,
@@ -149,15 +149,15 @@ METHODS: Final[Mapping[str, MixtureObjective]] = {
 }
 Settings = Mapping[str, object]
 SMALL: Final[tuple[Settings, ...]] = (
-    {"n_components": 1, "tied": False},
-    {"n_components": 1, "tied": True},
-    {"n_components": 2, "tied": True},
+    {"n_components": 1, "shared_covariance": False},
+    {"n_components": 1, "shared_covariance": True},
+    {"n_components": 2, "shared_covariance": True},
 )
 """Structures for small tables."""
 MANY_ROWS: Final = 20_000
 """Rows above which a class of images in principal components has five components and not one."""
 DIAGONAL: Final[tuple[Settings, ...]] = (
-    {"covariance_type": "diag", "tied": True},
+    {"covariance_type": "diag", "shared_covariance": True},
     {"covariance_type": "diag", "prior": MixturePrior(degrees_of_freedom=1000.0)},
 )
 """Structures for pixels: one diagonal for all, or one each that is shrunk towards the columns'."""

@@ -104,7 +104,9 @@ def test_scores_of_rows_that_the_model_has_seen_are_found_out() -> None:
 
 
 def model(**options: Any) -> ConformalSets:
-    return ConformalSets(generative(tied=True, random_state=0), random_state=0, **options)
+    return ConformalSets(
+        generative(shared_covariance=True, random_state=0), random_state=0, **options
+    )
 
 
 def test_p_values_are_what_counting_gives() -> None:

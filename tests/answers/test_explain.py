@@ -32,7 +32,9 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "mixture, draws": lambda: generative(n_init=1, random_state=0, inference="laplace"),
     "mixture, prevalence": lambda: generative(n_init=1, class_prior=PRIOR, random_state=0),
     "mixture, masks": lambda: generative(n_init=1, missingness="informative", random_state=0),
-    "blend": lambda: HybridMixtureClassifier(covariance_type="full", tied=True, random_state=0),
+    "blend": lambda: HybridMixtureClassifier(
+        covariance_type="full", shared_covariance=True, random_state=0
+    ),
     "rbf": lambda: RBFNetworkClassifier(1, n_init=1, random_state=0),
     "kernel": lambda: KernelNetworkClassifier(n_basis=10, random_state=0),
     "sdgm": lambda: SDGMClassifier(1, n_init=1, companion_components=1, random_state=0),

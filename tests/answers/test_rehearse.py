@@ -27,7 +27,7 @@ QUICK: dict[str, Any] = {"teachers": ["boosting"], "n_repeats": 1, "draws": 40}
 
 
 def mixture(**changes: Any) -> HybridMixtureClassifier:
-    return generative(tied=True, random_state=0, **changes)
+    return generative(shared_covariance=True, random_state=0, **changes)
 
 
 def test_coverage_is_what_counting_gives(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ JOINT: dict[str, Any] = {**QUICK, "max_iter": 2}
 FAMILIES: dict[str, Any] = {
     "mixture": bayesrbf.HybridMixtureClassifier(**QUICK, calibrate=True, cv=2),
     "blend": bayesrbf.HybridMixtureClassifier(
-        **QUICK, objective=bayesrbf.Blend(max_iter=2), tied=True
+        **QUICK, objective=bayesrbf.Blend(max_iter=2), shared_covariance=True
     ),
     "density": bayesrbf.MixtureDensity(2, **QUICK),
     "rbf": bayesrbf.RBFNetworkClassifier(1, **JOINT),

@@ -53,7 +53,7 @@ def test_extreme_weights(weight: float) -> None:
 @pytest.mark.parametrize("value", some_quick([1e30, -1e200, 1.7e308], 1.7e308))
 def test_rows_beyond_every_scale_have_a_finite_answer(value: float) -> None:
     X, y = plain()
-    for model in (HybridMixtureClassifier(), HybridMixtureClassifier(tied=True)):
+    for model in (HybridMixtureClassifier(), HybridMixtureClassifier(shared_covariance=True)):
         probabilities = model.fit(X, y).predict_proba([[value, 0.0, np.nan]])
         assert probabilities.sum() == pytest.approx(1, abs=1e-12)
         assert np.isfinite(model.score_samples([[value, 0.0, np.nan]])).all()

@@ -70,12 +70,14 @@ def test_a_mapped_density_integrates_to_one() -> None:
         ),
         pytest.param(
             HybridMixtureClassifier(
-                1, tied=True, objective="blend", unlabelled_weight=1.0, random_state=0
+                1, shared_covariance=True, objective="blend", unlabelled_weight=1.0, random_state=0
             ),
             marks=pytest.mark.slow,
         ),
         pytest.param(
-            HybridMixtureClassifier(2, tied=True, column_transforms="power", random_state=0),
+            HybridMixtureClassifier(
+                2, shared_covariance=True, column_transforms="power", random_state=0
+            ),
             marks=pytest.mark.slow,
         ),
     ],

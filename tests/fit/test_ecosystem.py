@@ -32,7 +32,7 @@ def iris() -> tuple[pd.DataFrame, np.ndarray]:
 
 def test_pipeline_with_a_transformer_that_keeps_holes(iris: tuple) -> None:
     X, y = iris
-    model = make_pipeline(PowerTransformer(), generative(tied=True))
+    model = make_pipeline(PowerTransformer(), generative(shared_covariance=True))
     assert model.fit(X, y).score(X, y) > 0.9
     features = Pipeline([("responsibilities", MixtureDensity(3, random_state=0))])
     features.set_output(transform="pandas")
@@ -50,7 +50,11 @@ def test_fit_transform_is_fit_then_transform_and_columns_can_be_split(iris: tupl
 @pytest.mark.slow
 def test_grid_search_over_structure(iris: tuple) -> None:
     X, y = iris
-    grid = {"n_components": [1, 2], "covariance_type": ["full", "diag"], "tied": [True, False]}
+    grid = {
+        "n_components": [1, 2],
+        "covariance_type": ["full", "diag"],
+        "shared_covariance": [True, False],
+    }
     search = GridSearchCV(
         generative(n_init=1, random_state=0), grid, scoring="neg_log_loss", cv=3
     ).fit(X, y)
@@ -63,7 +67,7 @@ def test_grid_search_over_structure(iris: tuple) -> None:
 
 def test_cross_validation_and_external_calibration(iris: tuple) -> None:
     X, y = iris
-    model = generative(tied=True)
+    model = generative(shared_covariance=True)
     scores = cross_validate(model, X, y, scoring=["accuracy", "neg_log_loss"], cv=3)
     assert scores["test_accuracy"].mean() > 0.85
     assert cross_val_predict(model, X, y, method="predict_log_proba", cv=3).shape == (150, 3)

@@ -69,10 +69,10 @@ def renamed(y: np.ndarray) -> np.ndarray:
 FAST = {"n_init": 2, "tol": 1e-4}
 CLASSIFIERS = {
     **{shape: generative(3, covariance_type=shape, **FAST) for shape in COVARIANCE_TYPES},
-    "one covariance": generative(3, tied=True, **FAST),
+    "one covariance": generative(3, shared_covariance=True, **FAST),
     "calibrated": generative(2, calibrate=True, cv=2, **FAST),
     "blend": generative(2, objective="blend", **FAST),
-    "chosen": generative(tied=True, unlabelled_weight="cv", cv=2, **FAST),
+    "chosen": generative(shared_covariance=True, unlabelled_weight="cv", cv=2, **FAST),
     "conditional": generative(2, objective="conditional", **FAST),
     "margin": generative(2, objective=Margin(max_iter=5), covariance_type="diag", **FAST),
     "hinge": generative(2, objective="hinge", covariance_type="diag", **FAST),

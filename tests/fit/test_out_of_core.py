@@ -45,7 +45,7 @@ X, Y = registry()
 SETTINGS: dict[str, Any] = {
     "objective": "likelihood",
     "covariance_type": "full",
-    "tied": False,
+    "shared_covariance": False,
     "column_transforms": None,
     "calibrate": False,
     "unlabelled_weight": 1.0,

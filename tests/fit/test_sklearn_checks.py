@@ -44,7 +44,7 @@ OF_ONE_BASE = [
     RBFNetworkClassifier(),
 ]
 OPTIONS = [
-    HybridMixtureClassifier(objective=Hinge(max_iter=20), tied=True, n_init=1),
+    HybridMixtureClassifier(objective=Hinge(max_iter=20), shared_covariance=True, n_init=1),
     KernelNetworkClassifier("gaussian", rates="leave-one-out", missingness="informative"),
     MedianLVQClassifier(metric="precomputed", sigma=1.0),
     # scikit-learn compares decision_function and predict_proba on rows that are no square matrix:

@@ -69,7 +69,7 @@ class Simulation:
 
 
 TIED = MixtureSpecification(2, (), (0, 0, 1), "tied")
-ONE = MixtureSpecification(2, (), (0, 0, 1), tied=True)
+ONE = MixtureSpecification(2, (), (0, 0, 1), shared_covariance=True)
 DIAGONAL = MixtureSpecification(2, (3,), (0, 0, 1), "diag")
 SPHERICAL = MixtureSpecification(2, (2,), (0, 0), "spherical")
 SOUND = {

@@ -23,11 +23,11 @@ from bayesrbf.mixture.points import component_covariances
 
 
 def mixture(
-    covariance_type: str, levels: tuple[int, ...] = (), d: int = 3, tied: bool = False
+    covariance_type: str, levels: tuple[int, ...] = (), d: int = 3, shared_covariance: bool = False
 ) -> tuple[MixtureSpecification, MixtureParameters]:
     """Two classes, three components."""
     rng = np.random.default_rng(0)
-    specification = MixtureSpecification(d, levels, (0, 0, 1), covariance_type, tied)  # type: ignore[arg-type]
+    specification = MixtureSpecification(d, levels, (0, 0, 1), covariance_type, shared_covariance)  # type: ignore[arg-type]
     groups = specification.group_sizes.size
     if specification.shape == "full":
         factors = np.tril(rng.normal(size=(groups, d, d)), -1) * 0.5
@@ -88,11 +88,13 @@ def by_hand(
 
 
 @pytest.mark.parametrize(
-    ("covariance_type", "tied", "levels"),
+    ("covariance_type", "shared_covariance", "levels"),
     [("full", False, ()), ("full", True, (3,)), ("tied", False, ()), ("diag", False, (2, 4))],
 )
-def test_real_cells_equal_scipy(covariance_type: str, tied: bool, levels: tuple[int, ...]) -> None:
-    specification, point = mixture(covariance_type, levels, tied=tied)
+def test_real_cells_equal_scipy(
+    covariance_type: str, shared_covariance: bool, levels: tuple[int, ...]
+) -> None:
+    specification, point = mixture(covariance_type, levels, shared_covariance=shared_covariance)
     table = rows(levels)
     found = leave_one_cell_out(table, law_of(specification, point))
     for n, j in np.ndindex(table.real.shape):

@@ -39,10 +39,10 @@ def assert_same(target, many, thetas) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (1, ()), (0, (3,)), (4, ())])
-def test_one_call_equals_numpy(covariance_type, tied, classes, n_features, levels):
-    specification = structure(covariance_type, tied, classes, n_features, levels)
+def test_one_call_equals_numpy(covariance_type, shared_covariance, classes, n_features, levels):
+    specification = structure(covariance_type, shared_covariance, classes, n_features, levels)
     target, many = pair(specification)
     assert target._density is None
     assert many._density is not None

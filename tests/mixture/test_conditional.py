@@ -33,9 +33,9 @@ def brute_moments(real, covariances, means, shares):
     return expected, squares - expected**2
 
 
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
-def test_moments_equal_block_matrices(covariance_type, tied):
-    specification = structure(covariance_type, tied, (0, 0, 1), levels=(3,))
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
+def test_moments_equal_block_matrices(covariance_type, shared_covariance):
+    specification = structure(covariance_type, shared_covariance, (0, 0, 1), levels=(3,))
     rows, point = table(specification), random_point(specification)
     covariances = component_covariances(point, specification)
     shares = responsibilities(rows, point, specification)

@@ -57,12 +57,14 @@ def test_gradient_equals_central_differences(objective):
 
 
 @pytest.mark.parametrize("classes", some_quick(CLASSES.values(), CLASSES["unequal"]), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
 @pytest.mark.parametrize(
     ("n_features", "levels"), [(2, (2,)), pytest.param(0, (3,), marks=pytest.mark.slow)]
 )
-def test_gradient_under_every_structure(covariance_type, tied, classes, n_features, levels):
-    specification = structure(covariance_type, tied, classes, n_features, levels)
+def test_gradient_under_every_structure(
+    covariance_type, shared_covariance, classes, n_features, levels
+):
+    specification = structure(covariance_type, shared_covariance, classes, n_features, levels)
     for objective in (Objective("blend"), Objective("hinge")):
         assert_gradient(target_of(specification, objective), seed=2)
 

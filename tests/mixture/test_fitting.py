@@ -32,10 +32,10 @@ def fit(specification: MixtureSpecification, rows: Observations, seed: int = 0, 
 
 
 @pytest.mark.parametrize("missing", some_quick([0.0, 0.2, 0.8], 0.2))
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
-def test_em_never_falls(covariance_type, tied, missing):
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
+def test_em_never_falls(covariance_type, shared_covariance, missing):
     """EM never lowers the log posterior, also from random points."""
-    specification = structure(covariance_type, tied, (0, 0, 1), levels=(3,))
+    specification = structure(covariance_type, shared_covariance, (0, 0, 1), levels=(3,))
     prior = hyperparameters(specification)
     for seed in range(7):
         rows = table(specification, n_obs=25, missing=missing, seed=seed)
@@ -49,9 +49,9 @@ def test_em_never_falls(covariance_type, tied, missing):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
-def test_fixed_point_is_a_mode(covariance_type, tied, classes):
-    specification = structure(covariance_type, tied, classes, levels=(2,))
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
+def test_fixed_point_is_a_mode(covariance_type, shared_covariance, classes):
+    specification = structure(covariance_type, shared_covariance, classes, levels=(2,))
     rows = table(specification, n_obs=60)
     result = fit(specification, rows, tol=1e-15, max_iter=5000)
     target = MixtureLogPosterior(rows, specification, hyperparameters(specification))
@@ -150,7 +150,7 @@ def test_an_extrapolation_from_which_em_cannot_go_on_is_turned_down():
 
 @pytest.mark.parametrize("shape", ["full", "diag"])
 def test_an_extrapolation_beyond_the_range_of_numbers_is_turned_down(shape):
-    specification = structure(shape, tied=True, classes=(0, 0, 0), n_features=2)
+    specification = structure(shape, shared_covariance=True, classes=(0, 0, 0), n_features=2)
     rows, start = table(specification, n_obs=60, missing=0.1, seed=5), random_point(specification)
     known = hyperparameters(specification)
     problem = problem_of(prepare(rows, specification), specification, known)

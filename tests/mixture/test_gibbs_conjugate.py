@@ -25,9 +25,9 @@ from tests.cases import COVARIANCES, hyperparameters, structure
 CLASSES = (0, 0, 1, 1)
 
 
-def case(covariance_type: str, tied: bool, n_obs: int = 9) -> tuple:
+def case(covariance_type: str, shared_covariance: bool, n_obs: int = 9) -> tuple:
     """Rows with components: component 3 has none, and holes where none need be drawn."""
-    specification = structure(covariance_type, tied, CLASSES, 3, (2, 3))
+    specification = structure(covariance_type, shared_covariance, CLASSES, 3, (2, 3))
     rng = np.random.default_rng(5)
     real = rng.normal(size=(n_obs, 3)) * [1, 2, 0.5] + 1
     codes = np.stack([rng.integers(0, n, n_obs) for n in (2, 3)], axis=1)
@@ -172,9 +172,9 @@ def log_evidence(
     return log_normaliser(after) - log_normaliser(before) - units
 
 
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
-def test_evidence_is_joint_over_posterior_at_any_point(covariance_type, tied):
-    specification, hyper, real, codes, components = case(covariance_type, tied)
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
+def test_evidence_is_joint_over_posterior_at_any_point(covariance_type, shared_covariance):
+    specification, hyper, real, codes, components = case(covariance_type, shared_covariance)
     given = Given(assigned(real, codes, components, specification), hyper, specification)
     rows = Observations(real, codes, np.asarray(CLASSES)[components], np.ones(len(real)))
     expectation = prepare(rows, specification)

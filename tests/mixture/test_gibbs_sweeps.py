@@ -52,9 +52,9 @@ def test_cells_of_a_row_are_drawn_together():
     assert abs((white[0] * white[1]).mean()) * np.sqrt(REPEATS) < 4.9
 
 
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
-def test_components_have_their_probabilities_within_the_label(covariance_type, tied):
-    specification = structure(covariance_type, tied, (0, 0, 1, 2, 2), 2, (3,))
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
+def test_components_have_their_probabilities_within_the_label(covariance_type, shared_covariance):
+    specification = structure(covariance_type, shared_covariance, (0, 0, 1, 2, 2), 2, (3,))
     rows = table(specification, n_obs=8, hidden=0.4)
     point = random_point(specification)
     whole = MixtureLogPosterior(rows, specification, hyperparameters(specification))

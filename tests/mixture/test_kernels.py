@@ -86,10 +86,12 @@ def assert_equals_reference(
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2, 0.8])
-@pytest.mark.parametrize(("covariance_type", "tied"), FEW)
-def test_compiled_equals_numpy(covariance_type: str, tied: bool, missing: float) -> None:
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), FEW)
+def test_compiled_equals_numpy(
+    covariance_type: str, shared_covariance: bool, missing: float
+) -> None:
     for d, k, levels in itertools.product((1, 2, 5, 13), CLASSES, ((), LEVELS)):
-        specification = structure(covariance_type, tied, CLASSES[k], d, levels)
+        specification = structure(covariance_type, shared_covariance, CLASSES[k], d, levels)
         observations = table(specification, n_obs=150, missing=missing, seed=d)
         if missing:
             observations = harder(observations)

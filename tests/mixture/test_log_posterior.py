@@ -26,7 +26,7 @@ def log_posterior(specification: MixtureSpecification, **units: float) -> Mixtur
 
 
 @pytest.mark.parametrize("classes", some_quick(CLASSES.values(), CLASSES["unequal"]), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
 @pytest.mark.parametrize(
     ("n_features", "levels"),
     [
@@ -35,8 +35,10 @@ def log_posterior(specification: MixtureSpecification, **units: float) -> Mixtur
         pytest.param(0, (3,), marks=pytest.mark.slow),
     ],
 )
-def test_gradient_equals_central_differences(covariance_type, tied, classes, n_features, levels):
-    specification = structure(covariance_type, tied, classes, n_features, levels)
+def test_gradient_equals_central_differences(
+    covariance_type, shared_covariance, classes, n_features, levels
+):
+    specification = structure(covariance_type, shared_covariance, classes, n_features, levels)
     target = log_posterior(specification)
     theta = np.random.default_rng(1).normal(size=target.dimension)
     steps = 1e-5 * np.eye(target.dimension)
@@ -82,11 +84,11 @@ def test_value_adds_up_from_rows_and_prior():
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 100])
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
 def test_log_likelihoods_of_many_points_are_those_of_each(
-    covariance_type, tied, at_once, monkeypatch
+    covariance_type, shared_covariance, at_once, monkeypatch
 ):
-    specification = structure(covariance_type, tied, (0, 0, 1), levels=(2,))
+    specification = structure(covariance_type, shared_covariance, (0, 0, 1), levels=(2,))
     entries = at_once * 3 * table(specification).n_obs
     monkeypatch.setattr("bayesrbf.base.rows.AT_ONCE", entries)
     target = log_posterior(specification, location=2.0, scale=4.0)
@@ -107,9 +109,9 @@ def test_predictor_sums_components_by_class():
     )
 
 
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
-def test_reordering_components_changes_no_density(covariance_type, tied):
-    specification = structure(covariance_type, tied, (0, 0, 0, 1, 1), levels=(3,))
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
+def test_reordering_components_changes_no_density(covariance_type, shared_covariance):
+    specification = structure(covariance_type, shared_covariance, (0, 0, 0, 1, 1), levels=(3,))
     target = log_posterior(specification)
     theta = np.random.default_rng(5).normal(size=target.dimension)
     order = np.array([2, 0, 1, 4, 3])
@@ -145,8 +147,8 @@ def test_draws_unpack_like_single_points(shape):
 
 
 def test_pack_inverts_unpack():
-    for covariance_type, tied in COVARIANCES:
-        specification = structure(covariance_type, tied, (0, 0, 1), levels=(3,))
+    for covariance_type, shared_covariance in COVARIANCES:
+        specification = structure(covariance_type, shared_covariance, (0, 0, 1), levels=(3,))
         target = log_posterior(specification, location=-3.0, scale=0.1)
         theta = np.random.default_rng(7).normal(size=target.dimension)
         np.testing.assert_allclose(target.pack(target.unpack(theta)), theta, atol=1e-10)

@@ -109,7 +109,7 @@ def test_a_shape_that_needs_the_order_of_columns_has_the_users(
         model = HybridMixtureClassifier(
             1, calibrate=False, objective="likelihood", column_transforms=None
         )
-        fit = model.set_params(covariance_type="full", tied=False)
+        fit = model.set_params(covariance_type="full", shared_covariance=False)
         fit.fit(cells[:, columns], np.arange(60) % 2)
         orders.append(np.array(columns)[fit.model_.order.features].tolist())
     assert (orders[0] == orders[1]) == (not depends)

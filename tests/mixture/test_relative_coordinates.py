@@ -19,7 +19,7 @@ from tests.cases import (
 
 
 @pytest.mark.parametrize("classes", some_quick(CLASSES.values(), CLASSES["unequal"]), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
 @pytest.mark.parametrize(
     ("n_features", "levels"),
     [
@@ -29,9 +29,9 @@ from tests.cases import (
     ],
 )
 def test_gradient_follows_the_change_of_coordinates(
-    covariance_type, tied, classes, n_features, levels
+    covariance_type, shared_covariance, classes, n_features, levels
 ):
-    specification = structure(covariance_type, tied, classes, n_features, levels)
+    specification = structure(covariance_type, shared_covariance, classes, n_features, levels)
     target = MixtureLogPosterior(
         table(specification), specification, hyperparameters(specification)
     )

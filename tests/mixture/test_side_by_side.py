@@ -27,13 +27,13 @@ def one_by_one(target: MixtureLogPosterior, rows: Observations, thetas: np.ndarr
 
 
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (2, ()), (0, (3,))])
 @pytest.mark.parametrize("complete", [True, False])
 def test_points_do_not_meddle_with_each_other(
-    covariance_type, tied, classes, n_features, levels, complete, monkeypatch
+    covariance_type, shared_covariance, classes, n_features, levels, complete, monkeypatch
 ):
-    specification = structure(covariance_type, tied, classes, n_features, levels)
+    specification = structure(covariance_type, shared_covariance, classes, n_features, levels)
     rows = table(specification)
     if complete:
         rows = Observations(np.nan_to_num(rows.real), rows.codes, rows.labels, rows.weights)
@@ -47,12 +47,12 @@ def test_points_do_not_meddle_with_each_other(
     np.testing.assert_allclose(found, one_by_one(target, rows, thetas), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (0, (3,))])
 def test_points_that_are_joined_are_the_mean_of_their_densities(
-    covariance_type, tied, n_features, levels
+    covariance_type, shared_covariance, n_features, levels
 ):
-    specification = structure(covariance_type, tied, (0, 0, 1), n_features, levels)
+    specification = structure(covariance_type, shared_covariance, (0, 0, 1), n_features, levels)
     rows = table(specification).unlabelled()
     points = [random_point(specification, seed) for seed in range(3)]
     alone = [prepare(rows, specification).component_log_joint(point) for point in points]

@@ -22,13 +22,13 @@ from tests.cases import CLASSES, COVARIANCES, hyperparameters, random_point, str
 
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-@pytest.mark.parametrize(("covariance_type", "tied"), COVARIANCES)
+@pytest.mark.parametrize(("covariance_type", "shared_covariance"), COVARIANCES)
 @pytest.mark.parametrize(("n_features", "levels"), [(3, (2, 3)), (1, ()), (0, (3,))])
 def test_gradients_of_any_sign_reach_the_coordinates(
-    covariance_type, tied, classes, n_features, levels
+    covariance_type, shared_covariance, classes, n_features, levels
 ):
     """sum_nk G_nk log p(x_n, k) with missing cells, against central differences."""
-    specification = structure(covariance_type, tied, classes, n_features, levels)
+    specification = structure(covariance_type, shared_covariance, classes, n_features, levels)
     hyper = hyperparameters(specification)
     rows = prepare(table(specification, n_obs=15), specification)
     gradients = np.random.default_rng(1).normal(size=(15, specification.n_components))

@@ -22,7 +22,7 @@ from tests.oracles import MixtureOracle, constrain
 FACTORS: dict[str, tuple[object, ...]] = {
     "covariance_type": COVARIANCE_TYPES,
     "components": ("one", "two", "unequal"),
-    "tied": (False, True),
+    "shared_covariance": (False, True),
     "missing": (False, True),
     "categorical": (False, True),
     "hidden_labels": (False, True),
@@ -42,7 +42,7 @@ class Configuration:
 
     covariance_type: str
     components: str
-    tied: bool
+    shared_covariance: bool
     missing: bool
     categorical: bool
     hidden_labels: bool
@@ -63,7 +63,7 @@ class Configuration:
         classes = tuple(c for c, size in enumerate(sizes) for _ in range(size))
         levels = (3, 2) if self.categorical else ()
         return MixtureSpecification(
-            self.n_features, levels, classes, self.covariance_type, self.tied
+            self.n_features, levels, classes, self.covariance_type, self.shared_covariance
         )
 
     @cached_property
@@ -248,7 +248,7 @@ def compiled(configuration: Configuration) -> CompiledGraph:
 
 def name_of(configuration: Configuration) -> str:
     """What a test's report calls a configuration."""
-    flags = ("tied", "missing", "categorical", "hidden_labels", "weighted")
+    flags = ("shared_covariance", "missing", "categorical", "hidden_labels", "weighted")
     shape = f"{configuration.n_features}x{configuration.n_classes}"
     kind = f"{configuration.covariance_type}-{configuration.components}-{shape}"
     return "-".join([kind, *(flag for flag in flags if getattr(configuration, flag))])

@@ -16,7 +16,7 @@ every_configuration = pytest.mark.parametrize(
 
 
 @pytest.mark.parametrize(
-    ("classes", "covariance_type", "tied", "expected"),
+    ("classes", "covariance_type", "shared_covariance", "expected"),
     [
         ((0,), "full", False, ("mixture_component",)),
         ((0, 0), "tied", False, ()),
@@ -27,9 +27,15 @@ every_configuration = pytest.mark.parametrize(
     ],
 )
 def test_a_covariance_has_an_axis_where_there_are_several(
-    classes: tuple[int, ...], covariance_type: str, tied: bool, expected: tuple[str, ...]
+    classes: tuple[int, ...],
+    covariance_type: str,
+    shared_covariance: bool,
+    expected: tuple[str, ...],
 ) -> None:
-    assert MixtureSpecification(2, (), classes, covariance_type, tied).group_dims == expected
+    assert (
+        MixtureSpecification(2, (), classes, covariance_type, shared_covariance).group_dims
+        == expected
+    )
 
 
 @every_configuration

@@ -82,7 +82,9 @@ def _mixture(model: Any) -> Priors:
         text = f"Dirichlet({number(hyper.weight_concentration)}) on every component"
         lines.append(("component weights", text))
     if structure.n_features:
-        shared = "shared by all classes" if structure.tied else "one per component or class"
+        shared = (
+            "shared by all classes" if structure.shared_covariance else "one per component or class"
+        )
         lines += [
             (
                 "covariances",

@@ -165,7 +165,7 @@ def _in_words(candidate: MixtureCandidate, job: Job) -> str:
     facts = [f"{plural(max(candidate.n_components), 'component')} a class"]
     if len(job.categorical) < len(job.X.columns):
         shape = {"full": "full", "diag": "diagonal"}[candidate.covariance_type]
-        shared = "shared" if candidate.tied else "own"
+        shared = "shared" if candidate.shared_covariance else "own"
         facts[0] += f", {shared} {shape} covariances"
     if job.y.isna().any():
         weight = candidate.unlabelled_weight

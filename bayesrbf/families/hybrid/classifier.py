@@ -69,7 +69,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         Shape of the covariances; ``"tied"`` shares one full matrix in a class; ``"cv"`` picks
         ``"full"`` or ``"diag"`` by the out-of-fold log score of fits to the likelihood: full ones
         that the classes share, unless others are better by a standard error.
-    tied : bool or "cv"
+    shared_covariance : bool or "cv"
         Share one covariance, of the given shape, among all classes; ``"cv"`` decides it
         together with the shape, before constants of the objective.
     objective : Blend, Hinge, Margin, ConditionalLikelihood, Likelihood or a word for one
@@ -146,7 +146,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         others in the order of trial, each with its ``log_score`` in nats a row.
     covariance_type_ : str
         The shape that was used.
-    tied_ : bool
+    shared_covariance_ : bool
         Whether the classes share their covariance.
     status_ : str
         How the fit ended, in a sentence; under ``unlabelled_weight="cv"`` also what rows without
@@ -188,7 +188,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     _mean_is_better = True
     _rules = SHARED | {
         "covariance_type": one_of(*COVARIANCE_TYPES, "cv"),
-        "tied": one_of(True, False, "cv"),
+        "shared_covariance": one_of(True, False, "cv"),
         "objective": Rule(
             f"an objective, such as Blend(), or a word for one of {OBJECTIVES}",
             OBJECTIVES,
@@ -205,7 +205,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         n_components: Stored[int | PerClass[int] | Literal["cv"]] = 1,
         *,
         covariance_type: Stored[CovarianceType | Literal["cv"]] = "cv",
-        tied: Stored[bool | Literal["cv"]] = "cv",
+        shared_covariance: Stored[bool | Literal["cv"]] = "cv",
         objective: Stored[ObjectiveName | MixtureObjective] = "blend",
         class_prior: object = None,
         unlabelled: object = None,
@@ -228,7 +228,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
-        self.tied = tied
+        self.shared_covariance = shared_covariance
         self.objective = objective
         self.class_prior = class_prior
         self.unlabelled = unlabelled
@@ -292,7 +292,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             columns.n_levels,
             components_per_class(few, training.class_labels, owner),
             default_shape(d) if self.covariance_type == OPEN else self.covariance_type,
-            self.tied is True,
+            self.shared_covariance is True,
         )
         prior = MixturePrior() if self.prior is None else self.prior
         solver = self._solver(training.seed)
@@ -355,7 +355,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         shapes = open_shapes(
             specification,
             open_type=self.covariance_type == OPEN,
-            open_tied=self.tied == OPEN,
+            open_sharing=self.shared_covariance == OPEN,
             more_components=many,
         )
         cheap = LIKELIHOOD if open_dial or len(shapes) > 1 else objective
@@ -420,9 +420,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
         return self.fitted_.model.specification.covariance_type
 
     @property
-    def tied_(self) -> bool:
+    def shared_covariance_(self) -> bool:
         """Whether the classes share their covariance."""
-        return self.fitted_.model.specification.tied
+        return self.fitted_.model.specification.shared_covariance
 
     @property
     def kappa_(self) -> float:

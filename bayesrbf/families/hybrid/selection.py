@@ -94,7 +94,7 @@ class MixtureCandidate:
     n_components: tuple[int, ...]
     """Components of every class."""
     covariance_type: CovarianceType
-    tied: bool
+    shared_covariance: bool
     objective: Objective
     unlabelled_weight: float
     """Factor of the weight of rows without a label."""
@@ -110,7 +110,7 @@ class MixtureCandidate:
         return cls(
             tuple(np.bincount(structure.component_class).tolist()),
             structure.covariance_type,
-            structure.tied,
+            structure.shared_covariance,
             setting.objective,
             float(setting.unlabelled_weight),
             setting.informative,
@@ -122,7 +122,7 @@ def open_shapes(
     specification: MixtureSpecification,
     *,
     open_type: bool,
-    open_tied: bool,
+    open_sharing: bool,
     more_components: tuple[int, ...] | None = None,
 ) -> tuple[MixtureSpecification, ...]:
     """Every structure that is to be judged; one where nothing is open.
@@ -131,17 +131,18 @@ def open_shapes(
     tried with the components of the specification alone, where it is open whether they are shared.
 
     >>> asked = MixtureSpecification(2, (), (0, 1))
-    >>> [(s.covariance_type, s.tied) for s in open_shapes(asked, open_type=True, open_tied=True)]
+    >>> shapes = open_shapes(asked, open_type=True, open_sharing=True)
+    >>> [(shape.covariance_type, shape.shared_covariance) for shape in shapes]
     [('full', True), ('diag', True), ('full', False), ('diag', False)]
     """
     d = specification.n_features
     shapes = compared_types(d) if open_type else (specification.covariance_type,)
-    shared = (True, False) if open_tied else (specification.tied,)
+    shared = (True, False) if open_sharing else (specification.shared_covariance,)
     if not d:
-        shapes, shared = (specification.covariance_type,), (specification.tied,)
+        shapes, shared = (specification.covariance_type,), (specification.shared_covariance,)
     few = [
-        replace(specification, covariance_type=shape, tied=tied)
-        for tied in shared
+        replace(specification, covariance_type=shape, shared_covariance=shared_covariance)
+        for shared_covariance in shared
         for shape in shapes
     ]
     if more_components in (None, specification.component_class):
@@ -149,7 +150,11 @@ def open_shapes(
     last = shared[-1]
     return (
         *few,
-        *(replace(shape, component_class=more_components) for shape in few if shape.tied == last),
+        *(
+            replace(shape, component_class=more_components)
+            for shape in few
+            if shape.shared_covariance == last
+        ),
     )
 
 

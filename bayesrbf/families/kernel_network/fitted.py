@@ -146,7 +146,7 @@ def shared_prior(prior: MixturePrior, specification: MixtureSpecification) -> Mi
     few components would decide for many.
     """
     d, n_means = specification.n_features, specification.n_components
-    if prior.degrees_of_freedom is not None or d == 0 or not specification.tied:
+    if prior.degrees_of_freedom is not None or d == 0 or not specification.shared_covariance:
         return prior
     freedom = max(SHARED_PRIOR_SIZE * d - n_means, MIN_PRIOR_SIZE * d)
     return replace(prior, degrees_of_freedom=freedom)

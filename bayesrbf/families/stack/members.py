@@ -94,7 +94,7 @@ class MixtureForm(NamedTuple):
 
     n_components: int
     """Most components of a class."""
-    tied: bool
+    shared_covariance: bool
 
 
 @dataclass(frozen=True)
@@ -177,9 +177,11 @@ class SharedTraining:
             rows = self.mapped("power")
             classes = component_class(rows, self.n_classes, form.n_components)
             d = rows.real.shape[1]
-            structure = MixtureSpecification(d, self.levels, classes, default_shape(d), form.tied)
+            structure = MixtureSpecification(
+                d, self.levels, classes, default_shape(d), form.shared_covariance
+            )
             # A covariance that all share leaves less to luck.
-            solver = self._solver(1 if form.tied else EM_STARTS)
+            solver = self._solver(1 if form.shared_covariance else EM_STARTS)
             prior = shared_prior(self.prior, structure)
             self._mixtures[form] = fit_mixture_rows(rows, structure, prior, solver)[0]
         return self._mixtures[form]
@@ -252,7 +254,7 @@ class MixtureMember:
 
     n_components: int
     """Most components of a class."""
-    tied: bool
+    shared_covariance: bool
     objective: Objective
 
     rates: ClassVar[Rates] = "fixed"
@@ -274,7 +276,7 @@ class MixtureMember:
 
     def fit(self, training: SharedTraining) -> FittedMixture:
         """Fit to its training rows."""
-        by_em = training.mixture(MixtureForm(self.n_components, self.tied))
+        by_em = training.mixture(MixtureForm(self.n_components, self.shared_covariance))
         if self.objective.name == "likelihood":
             return by_em
         solver = Solver(

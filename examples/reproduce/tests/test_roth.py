@@ -85,7 +85,7 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
 def test_the_structure_of_pixels_goes_with_every_method(name, table):
     found = roth_methods.candidates(table, name, 10_000)
     chosen = (table, name) in roth_methods.CHOSEN
-    assert {model.tied for model in found} == ({True} if chosen else {True, False})
+    assert {model.shared_covariance for model in found} == ({True} if chosen else {True, False})
     for model in found:
         assert model.covariance_type == "diag"
         assert type(model.objective) is type(roth_methods.METHODS[name])
@@ -97,7 +97,11 @@ def test_the_many_components_of_principal_components_are_diagonal() -> None:
     assert set(roth_methods.ONLY[DIAGONAL_50]) == {"ML", "hinge"}
     for name in roth_methods.ONLY[DIAGONAL_50]:
         for model in roth_methods.candidates(DIAGONAL_50, name, 50_000):
-            assert (model.n_components, model.covariance_type, model.tied) == (128, "diag", False)
+            assert (model.n_components, model.covariance_type, model.shared_covariance) == (
+                128,
+                "diag",
+                False,
+            )
             assert type(model.objective) is type(roth_methods.METHODS[name])
 
 

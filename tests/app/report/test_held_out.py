@@ -42,7 +42,7 @@ def point(X: pd.DataFrame, y: pd.Series) -> Outcome:
 
 def alone(asked: Job) -> Procedure:
     """A component a class with a full covariance of its own, fitted to its likelihood."""
-    shape = {"covariance_type": "full", "tied": False, "objective": "likelihood"}
+    shape = {"covariance_type": "full", "shared_covariance": False, "objective": "likelihood"}
     model = HybridMixtureClassifier(**shape, unlabelled_weight=0.0, **common_settings(asked))
 
     def fit(X: pd.DataFrame, y: pd.Series) -> Fitted:

@@ -30,7 +30,7 @@ SENTENCE = re.compile(r"90 % intervals held the truth \d+ times in 100 when labe
 def drawn_by(method: str, **changes: Any) -> Drawn:
     """A quick mixture with its draws."""
     small = job(method, draws=25, **changes)
-    classifier = generative(1, tied=True, random_state=0)
+    classifier = generative(1, shared_covariance=True, random_state=0)
     return draw_posterior(small, classifier.fit(small.X, small.y))
 
 

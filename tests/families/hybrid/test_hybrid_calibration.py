@@ -63,7 +63,7 @@ def test_temperature_cools_a_model_that_is_too_sure() -> None:
     y = np.arange(200) % 2
     signal = rng.normal(0.5 * y)
     X = signal[:, None] + 0.3 * rng.normal(size=(200, 8))  # read as independent: counted 8 times
-    model = generative(covariance_type="diag", tied=True, calibrate=True)
+    model = generative(covariance_type="diag", shared_covariance=True, calibrate=True)
     assert model.fit(X, y).temperature_ < 0.5
 
 
@@ -124,5 +124,5 @@ def test_classes_share_their_covariance_unless_it_costs_them_something() -> None
     y = np.arange(300) % 2
     same = rng.normal(size=(300, 2)) + y[:, None]
     apart = rng.normal(size=(300, 2)) * np.where(y, 4.0, 1.0)[:, None]
-    assert HybridMixtureClassifier(random_state=0).fit(same, y).tied_
-    assert not HybridMixtureClassifier(random_state=0).fit(apart, y).tied_
+    assert HybridMixtureClassifier(random_state=0).fit(same, y).shared_covariance_
+    assert not HybridMixtureClassifier(random_state=0).fit(apart, y).shared_covariance_

@@ -22,7 +22,7 @@ from tests.fit.class_tables import CLASSES, iris, table
 
 def test_one_tied_component_on_complete_rows_is_linear_discriminant_analysis() -> None:
     X, y = iris()
-    model = generative(tied=True, tol=1e-12).fit(X, y)
+    model = generative(shared_covariance=True, tol=1e-12).fit(X, y)
     n, d, c = len(X), X.shape[1], 3
     freedom, kappa, counts = 0.3 * d, 0.1, np.bincount(y)
     centre, scale = X.mean(axis=0), X.std(axis=0)
@@ -61,7 +61,7 @@ def test_one_class_is_a_density() -> None:
 def test_quality_on_iris_with_holes() -> None:
     X, y = iris(0.3)
     fold = np.arange(len(y)) % 2 == 0
-    model = generative(tied=True).fit(X[fold], y[fold])
+    model = generative(shared_covariance=True).fit(X[fold], y[fold])
     assert model.score(X[~fold], y[~fold]) > 0.88
 
 
@@ -176,8 +176,8 @@ def test_unlabelled_rows_help_where_the_model_is_right() -> None:
     codes = np.arange(600) % 2
     X = rng.normal(size=(600, 5)) + 1.5 * codes[:, None]
     hidden = np.where(np.arange(600) < 12, codes, np.nan)
-    alone = generative(tied=True).fit(X[:12], codes[:12])
-    helped = generative(tied=True).fit(X, hidden)
+    alone = generative(shared_covariance=True).fit(X[:12], codes[:12])
+    helped = generative(shared_covariance=True).fit(X, hidden)
 
     def loss(model: HybridMixtureClassifier) -> float:
         log_p = model.predict_log_proba(X[12:])
@@ -191,7 +191,7 @@ def test_unlabelled_rows_help_where_the_model_is_right() -> None:
 
 def test_samples_come_with_their_classes() -> None:
     X, y = table()
-    model = generative(tied=True, random_state=0).fit(X, y)
+    model = generative(shared_covariance=True, random_state=0).fit(X, y)
     drawn, labels = model.sample(4000)
     assert list(drawn) == list(X)
     shares = [(labels == label).mean() for label in CLASSES]

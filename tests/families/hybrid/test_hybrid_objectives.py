@@ -177,27 +177,38 @@ def test_the_shape_of_the_covariances_follows_the_rows() -> None:
     y = np.arange(160) % 2
     z = rng.normal(size=(160, 2))
     X = np.column_stack([z[:, 0], np.where(y, 0.9, -0.9) * z[:, 0] + 0.4 * z[:, 1]])
-    open_both = {"covariance_type": "cv", "tied": "cv", "random_state": 0, "cv": 3}
+    open_both = {"covariance_type": "cv", "shared_covariance": "cv", "random_state": 0, "cv": 3}
     found = generative(**open_both).fit(X, y)
-    assert (found.covariance_type_, found.tied_) == ("full", False)
-    assert (found.covariance_type, found.tied) == ("cv", "cv")
+    assert (found.covariance_type_, found.shared_covariance_) == ("full", False)
+    assert (found.covariance_type, found.shared_covariance) == ("cv", "cv")
     plain = generative(random_state=0).fit(X, y)
     np.testing.assert_array_equal(found.predict_proba(X), plain.predict_proba(X))
     X = rng.normal(size=(160, 8)) + 0.4 * y[:, None]  # one law, shifted
     found = generative(**open_both, calibrate=True).fit(X, y)
-    assert found.tied_
-    asked = {"covariance_type": found.covariance_type_, "tied": True, "random_state": 0, "cv": 3}
+    assert found.shared_covariance_
+    asked = {
+        "covariance_type": found.covariance_type_,
+        "shared_covariance": True,
+        "random_state": 0,
+        "cv": 3,
+    }
     alone = generative(**asked, calibrate=True).fit(X, y)
     np.testing.assert_array_equal(found.predict_proba(X), alone.predict_proba(X))
-    tied = generative(covariance_type="cv", tied=True, random_state=0).fit(X, y)
-    assert tied.tied_
+    shared_covariance = generative(
+        covariance_type="cv", shared_covariance=True, random_state=0
+    ).fit(X, y)
+    assert shared_covariance.shared_covariance_
 
 
 def test_the_shape_is_chosen_before_the_dial() -> None:
     X, y = table(90)
     blend = Blend("cv", max_iter=15)
-    found = model(blend, covariance_type="cv", tied="cv", cv=3).fit(X, y)
-    asked = {"covariance_type": found.covariance_type_, "tied": found.tied_, "cv": 3}
+    found = model(blend, covariance_type="cv", shared_covariance="cv", cv=3).fit(X, y)
+    asked = {
+        "covariance_type": found.covariance_type_,
+        "shared_covariance": found.shared_covariance_,
+        "cv": 3,
+    }
     alone = model(blend, **asked).fit(X, y)
     assert alone.kappa_ == found.kappa_
     np.testing.assert_array_equal(found.predict_proba(X), alone.predict_proba(X))
@@ -205,7 +216,7 @@ def test_the_shape_is_chosen_before_the_dial() -> None:
 
 def test_a_table_of_categories_has_no_shape_to_choose() -> None:
     X, y = table(60)
-    open_both = {"covariance_type": "cv", "tied": "cv", "random_state": 0}
+    open_both = {"covariance_type": "cv", "shared_covariance": "cv", "random_state": 0}
     found = generative(**open_both).fit(X[["kind"]], y)
     plain = generative(random_state=0).fit(X[["kind"]], y)
     np.testing.assert_array_equal(

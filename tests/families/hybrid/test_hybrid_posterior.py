@@ -30,7 +30,9 @@ def test_a_point_estimate_never_pretends_to_know_its_uncertainty() -> None:
 def refined() -> HybridMixtureClassifier:
     X, y = table()
     y[::4] = None
-    model = generative(tied=True, calibrate=True, class_prior=[0.2, 0.3, 0.5], random_state=0)
+    model = generative(
+        shared_covariance=True, calibrate=True, class_prior=[0.2, 0.3, 0.5], random_state=0
+    )
     return model.fit(X, y).refine("laplace", draws=40)
 
 

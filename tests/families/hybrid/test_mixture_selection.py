@@ -100,8 +100,8 @@ def test_without_a_question_no_row_is_held_out() -> None:
 def test_shared_covariances_are_tried_with_one_component_where_that_is_open() -> None:
     asked = MixtureSpecification(2, (), (0, 1))
     options = {"open_type": True, "more_components": (0, 0, 1, 1)}
-    shapes = open_shapes(asked, open_tied=True, **options)
-    assert [(s.n_components, s.covariance_type, s.tied) for s in shapes] == [
+    shapes = open_shapes(asked, open_sharing=True, **options)
+    assert [(s.n_components, s.covariance_type, s.shared_covariance) for s in shapes] == [
         (2, "full", True),
         (2, "diag", True),
         (2, "full", False),
@@ -109,10 +109,12 @@ def test_shared_covariances_are_tried_with_one_component_where_that_is_open() ->
         (4, "full", False),
         (4, "diag", False),
     ]
-    tied = MixtureSpecification(2, (), (0, 1), tied=True)
-    assert all(s.tied for s in open_shapes(tied, open_tied=False, **options))
+    shared_covariance = MixtureSpecification(2, (), (0, 1), shared_covariance=True)
+    assert all(
+        s.shared_covariance for s in open_shapes(shared_covariance, open_sharing=False, **options)
+    )
     categories = MixtureSpecification(0, (2,), (0, 1))
-    assert [s.n_components for s in open_shapes(categories, open_tied=True, **options)] == [2, 4]
+    assert [s.n_components for s in open_shapes(categories, open_sharing=True, **options)] == [2, 4]
 
 
 @pytest.mark.parametrize("point_masses", [False, True])
