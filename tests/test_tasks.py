@@ -11,8 +11,18 @@ from typing import Any
 import joblib
 import pytest
 from joblib.externals.loky import get_reusable_executor
+from sklearn.base import is_regressor
 
-from bayesrbf import HybridMixtureClassifier, MixtureDensity, SDGMClassifier, StackedClassifier
+from bayesrbf import (
+    HybridMixtureClassifier,
+    KernelNetworkClassifier,
+    MedianLVQClassifier,
+    MixtureDensity,
+    RBFNetworkClassifier,
+    RBFNetworkRegressor,
+    SDGMClassifier,
+    StackedClassifier,
+)
 from bayesrbf.base.tasks import run_tasks, showing
 from tests.cases import first_quick
 from tests.degenerate import plain
@@ -88,6 +98,10 @@ def test_an_error_of_a_task_ends_all() -> None:
             StackedClassifier(["mixture", "forest"], random_state=0),
             HybridMixtureClassifier(random_state=0),
             SDGMClassifier(1, calibrate=True, n_init=1, random_state=0),
+            KernelNetworkClassifier(random_state=0),
+            MedianLVQClassifier(random_state=0),
+            RBFNetworkClassifier(2, random_state=0),
+            RBFNetworkRegressor(2, random_state=0),
         ]
     ),
     ids=lambda model: type(model).__name__,
@@ -98,6 +112,7 @@ def test_a_verbose_estimator_shows_how_far_it_is(
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     X, y = plain(0)
+    y = X[:, 0] if is_regressor(model) else y
     assert model.fit(X, y) is model
     assert not capsys.readouterr().out
     model.set_params(verbose=True).fit(X, y)

@@ -98,6 +98,9 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         deviation of a fit without information.
     random_state : int, RandomState or None
         Source of exemplars, folds and draws; an int makes results repeatable.
+    verbose : bool
+        Show, in a terminal or a notebook, how far :meth:`fit` and :meth:`refine` are, and how long
+        each stage still takes.
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing joins the kernel as a column.
         Probabilities and intervals are for new rows that come as the training rows came: the same
@@ -192,6 +195,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = KernelSettings.tol,
         random_state: Stored[int | np.random.RandomState | None] = None,
+        verbose: Stored[bool] = False,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
         column_kinds: object = None,
@@ -214,6 +218,7 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
         self.missingness = missingness
         self.categorical_features = categorical_features
         self.column_kinds = column_kinds

@@ -371,6 +371,9 @@ class MedianLVQClassifier(Classifier):
         Most sweeps over the prototypes of a restart.
     random_state : int, RandomState or None
         Source of restarts, folds and draws; an int makes results repeatable.
+    verbose : bool
+        Show, in a terminal or a notebook, how far :meth:`fit` and :meth:`refine` are, and how long
+        each stage still takes.
     categorical_features : array-like or "from_dtype", optional
         Positions, names or mask of the categorical columns under ``metric="gower"``. None: of
         frames by dtype, else none.
@@ -479,6 +482,7 @@ class MedianLVQClassifier(Classifier):
         n_init: Stored[int] = 4,
         max_iter: Stored[int] = 100,
         random_state: Stored[int | np.random.RandomState | None] = None,
+        verbose: Stored[bool] = False,
         categorical_features: object = None,
         column_kinds: object = None,
         handle_unknown: Stored[Literal["missing", "error"]] = "missing",
@@ -496,6 +500,7 @@ class MedianLVQClassifier(Classifier):
         self.n_init = n_init
         self.max_iter = max_iter
         self.random_state = random_state
+        self.verbose = verbose
         self.categorical_features = categorical_features
         self.column_kinds = column_kinds
         self.handle_unknown = handle_unknown

@@ -86,6 +86,9 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         The fit stops when an iteration gains at most ``tol`` nats per unit of row weight.
     random_state : int, RandomState or None
         Source of starts, folds and draws; an int makes results repeatable.
+    verbose : bool
+        Show, in a terminal or a notebook, how far :meth:`fit` and :meth:`refine` are, and how long
+        each stage still takes.
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing tells about its component.
         Probabilities and intervals are for new rows that come as the training rows came: the same
@@ -165,6 +168,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-8,
         random_state: Stored[int | np.random.RandomState | None] = None,
+        verbose: Stored[bool] = False,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
         column_kinds: object = None,
@@ -188,6 +192,7 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
         self.missingness = missingness
         self.categorical_features = categorical_features
         self.column_kinds = column_kinds

@@ -104,6 +104,9 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         The fit stops when an iteration gains at most ``tol`` nats per unit of row weight.
     random_state : int, RandomState or None
         Source of starts and draws; an int makes results repeatable.
+    verbose : bool
+        Show, in a terminal or a notebook, how far :meth:`fit` and :meth:`refine` are, and how long
+        each stage still takes.
     missingness : {"ignorable", "informative"}
         ``"informative"``: whether a cell is missing tells about its component.
     categorical_features : array-like or "from_dtype", optional
@@ -178,6 +181,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         max_iter: Stored[int] = 1000,
         tol: Stored[float] = 1e-6,
         random_state: Stored[int | np.random.RandomState | None] = None,
+        verbose: Stored[bool] = False,
         missingness: Stored[Literal["ignorable", "informative"]] = "ignorable",
         categorical_features: object = None,
         column_kinds: object = None,
@@ -199,6 +203,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.verbose = verbose
         self.missingness = missingness
         self.categorical_features = categorical_features
         self.column_kinds = column_kinds
