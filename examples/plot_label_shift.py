@@ -31,13 +31,14 @@ X_new, y_new = X_new[kept], y_new[kept]
 true_share = (y_new == "malignant").mean()
 
 # %%
-# ``adapt_prior`` looks at the new rows alone, without their labels. It changes all later
-# predictions, so a second model is fitted for it here. Its ``gain`` is in nats; without any shift
-# it would be about one half.
+# ``estimate_prior`` looks at the new rows alone, without their labels. Its ``gain`` is in nats;
+# without any shift it would be about one half. ``adapt_prior`` changes all later predictions, so
+# a second model is fitted for it here.
 adapted = HybridMixtureClassifier(random_state=0).fit(X, y)
-told = adapted.adapt_prior(X_new)
-print(f"gain {told.attrs['gain']:.1f} nats; malignant among the new patients: {true_share:.2f}")
-told[["trained", "probability", "standard_error"]].to_dataframe().round(2)
+estimate = adapted.estimate_prior(X_new)
+adapted.adapt_prior(X_new)
+print(f"gain {estimate.attrs['gain']:.1f} nats; malignant among the new patients: {true_share:.2f}")
+estimate[["trained", "probability", "standard_error"]].to_dataframe().round(2)
 
 # %%
 # If you know the new frequencies, give them.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
 from dataclasses import asdict, dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
@@ -490,7 +489,7 @@ def _class_frequencies(
     rows = new if columns.has_names else new.to_numpy(dtype=object)
     with warnings.catch_warnings():  # other remarks are about what is broken or left out
         warnings.filterwarnings("ignore", "Columns? '")
-        estimate = copy(classifier).adapt_prior(rows)
+        estimate = classifier.estimate_prior(rows)
         now, before = estimate["probability"].to_numpy(), estimate["trained"].to_numpy()
         over_draws = _over_draws(classifier, rows, before)
     labelled = int((classifier.rows_.labels >= 0).sum())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
@@ -522,7 +521,7 @@ def validated(
     cells, columns = named_cells(X, fitted.columns_), fitted.columns_
     new = cells[list(columns.names)]
     changed = column_remarks(fitted, new, columns.names)
-    trained = copy(fitted).adapt_prior(X)["trained"].to_numpy()
+    trained = fitted.estimate_prior(X)["trained"].to_numpy()
     codes = np.array([classes.index(label) for label in spelled[scored]])
     job = Job(
         "",

@@ -206,11 +206,11 @@ class Classifier(ClassifierMixin, Estimator):
         return self.classes_[codes]
 
     @requires("probabilities")
-    def adapt_prior(self, X: object) -> xr.Dataset:
-        """Adapt to the class frequencies of a new population, estimated from unlabelled rows.
+    def estimate_prior(self, X: object) -> xr.Dataset:
+        """Class frequencies of a new population, estimated from unlabelled rows.
 
-        Later predictions use these frequencies, as if they had been given as ``class_prior``. This
-        is right if only the shares of the classes have changed, and not the classes themselves.
+        The estimate is right if only the shares of the classes have changed, and not the classes
+        themselves. It starts from the shares of training; the estimator stays as it is.
 
         Parameters
         ----------
@@ -231,13 +231,30 @@ class Classifier(ClassifierMixin, Estimator):
         """
         from bayesrbf.answers.probabilities import adapt_prior
 
-        plain = self._fit.at_prevalence(None)
         before = copy(self)
-        before.fitted_ = plain
+        before.fitted_ = plain = self._fit.at_prevalence(None)
         shift = adapt_prior(before.predict_log_proba(X), plain.shares_of_use)
-        answer = shift.to_dataset(plain.shares_of_use, plain.classes)
-        self.fitted_ = plain.at_prevalence(shift.prior)  # last: an error leaves the old one
-        return answer
+        return shift.to_dataset(plain.shares_of_use, plain.classes)
+
+    @requires("probabilities")
+    def adapt_prior(self, X: object) -> Self:
+        """Adapt to the class frequencies of a new population, by :meth:`estimate_prior`.
+
+        Later predictions use these frequencies, as if they had been given as ``class_prior``.
+
+        Parameters
+        ----------
+        X : array-like or frame of shape (n_obs, n_columns)
+            Rows of the new population, drawn as they come; no labels are needed.
+
+        Returns
+        -------
+        self
+            All later predictions are for these frequencies.
+        """
+        shares = self.estimate_prior(X)["probability"].to_numpy()
+        self.fitted_ = self._fit.at_prevalence(shares)
+        return self
 
     def assume_missingness(self, missingness: Literal["as_trained", "ignorable"]) -> Self:
         """Say why cells of later new rows are missing, or measured; nothing is fitted again.

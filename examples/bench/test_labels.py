@@ -129,7 +129,8 @@ def of_shifted(name: str, seed: int) -> Row:
     model = HybridMixtureClassifier(random_state=seed).fit(X, y)
     codes = np.searchsorted(model.classes_, y_new)
     found: Row = {"unadapted": log_loss(model.predict_proba(X_new), codes).mean()}
-    estimate = model.adapt_prior(X_new)
+    estimate = model.estimate_prior(X_new)
+    model.adapt_prior(X_new)
     found["adapted"] = log_loss(model.predict_proba(X_new), codes).mean()
     truth = np.bincount(codes, minlength=model.classes_.size) / codes.size
     model.fitted_ = model.fitted_.at_prevalence(truth)

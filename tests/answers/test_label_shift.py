@@ -89,10 +89,12 @@ def test_an_adapted_classifier_predicts_shifted_rows_better(arguments):
         return -float(classifier.predict_log_proba(new)[np.arange(600), truth].mean())
 
     before = log_loss()
-    found = classifier.adapt_prior(new)
+    found = classifier.estimate_prior(new)
+    assert log_loss() == before  # an estimate changes nothing
+    assert classifier.adapt_prior(new) is classifier
     assert log_loss() < before - 0.1
     error = found["probability"] - np.array([0.1, 0.9])
     assert np.all(np.abs(error) < 0.1)
     np.testing.assert_allclose(found["trained"], [0.7, 0.3], atol=0.06)
-    again = classifier.adapt_prior(new)  # from the trained prevalence, whatever came before
+    again = classifier.estimate_prior(new)  # from the trained prevalence, whatever came before
     np.testing.assert_array_equal(again["probability"], found["probability"])

@@ -352,7 +352,8 @@ def test_updates_follow_each_other_and_prevalences_follow_an_update():
     assert np.isfinite(sd).all()
     # Bayes' rule from what the update stands for to the new frequencies.
     p = once.predict_proba(X)
-    shift = once.adapt_prior(other[0])
+    shift = once.estimate_prior(other[0])
+    once.adapt_prior(other[0])
     np.testing.assert_allclose(shift["trained"], first.shares, atol=1e-12)
     expected = p * shift["probability"].to_numpy() / first.shares
     expected /= expected.sum(axis=1, keepdims=True)

@@ -14,6 +14,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 
+from bayesrbf import check, recalibrate, validate
 from bayesrbf.answers.probabilities import LabelShift
 from bayesrbf.families.estimator import Estimator
 from bayesrbf.inference import draws as inference_draws
@@ -87,6 +88,28 @@ def test_error_late_in_a_fit_or_a_refinement_leaves_the_old_fit(
     assert held(model) == before
     assert model.get_params() == arguments
     np.testing.assert_array_equal(answers(model, A), said)
+
+
+def test_methods_change_the_estimator_and_return_it_and_functions_leave_it() -> None:
+    A, a = earlier("mixture")
+    model = generative(random_state=0).fit(A, a)
+    for change in (
+        lambda: model.refine("laplace", draws=20),
+        lambda: model.use_posterior(model.posterior_),
+        lambda: model.adapt_prior(A),
+        lambda: model.assume_missingness("ignorable"),
+    ):
+        before = held(model)
+        assert change() is model
+        assert held(model) != before
+    before = held(model)
+    new = recalibrate(model, A, a, "intercept")
+    assert new is not model
+    check(model, A)
+    validate(model, A, a)
+    model.estimate_prior(A)
+    model.uncertainty(A)
+    assert held(model) == before
 
 
 def test_error_late_in_adapting_leaves_the_old_prevalence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,7 +212,8 @@ def test_the_prevalence_of_new_rows_is_found_whatever_rows_without_a_label_say(n
     hidden, new = population(150, 0.1, 3)[0], population(500, 0.1, 4)[0]
     model = MAKERS[name](random_state=0)
     model.fit(np.concatenate([X, hidden]), np.concatenate([y, np.full(150, np.nan)]))
-    found = model.adapt_prior(new)
+    found = model.estimate_prior(new)
+    model.adapt_prior(new)
     assert abs(float(found["probability"][1]) - 0.1) < 0.06
     assert abs(float(model.predict_proba(new)[:, 1].mean()) - 0.1) < 0.06
     if name != "mixture":  # which learns them from the other rows, too
@@ -225,7 +226,7 @@ def test_rows_without_a_label_are_shared_out_by_the_likelihood() -> None:
     model = generative(unlabelled_weight=1.0, n_init=1, tol=1e-10, random_state=0)
     model.fit(X, y, sample_weight=weights)
     shares = np.where(hidden[:, None], model.predict_proba(X), y[:, None] == [0, 1])
-    trained = model.adapt_prior(X)["trained"]
+    trained = model.estimate_prior(X)["trained"]
     np.testing.assert_allclose(trained, np.average(shares, axis=0, weights=weights), atol=1e-6)
 
 
@@ -233,7 +234,7 @@ def test_rows_with_several_classes_are_shared_out() -> None:
     X, y = population(60, 0.5, 2)
     allowed = y[:, None] == [0, 1, 2]
     allowed[:20, 2] = True  # a third class that no row has alone
-    trained = sdgm(random_state=0).fit(X, allowed).adapt_prior(X)["trained"].to_numpy()
+    trained = sdgm(random_state=0).fit(X, allowed).estimate_prior(X)["trained"].to_numpy()
     assert trained.sum() == pytest.approx(1)
     assert trained[0] == pytest.approx(0.5)
     assert 0 < trained[2] < 0.02
