@@ -87,9 +87,9 @@ def hide_cells(X: Any, fraction: float, rng: np.random.Generator) -> Any:
     _check_fraction(fraction)
     columns = learn_columns(X, whole=False)  # all columns, constant ones and copies, too
     table = encode(X, columns)
-    hidden = rng.random((len(table.real), len(columns.names))) < fraction
-    real = np.where(hidden[:, list(columns.real_positions)], np.nan, table.real)
-    codes = np.where(hidden[:, [*columns.code_of]], -1, table.codes)
+    masked = rng.random((len(table.real), len(columns.names))) < fraction
+    real = np.where(masked[:, list(columns.real_positions)], np.nan, table.real)
+    codes = np.where(masked[:, [*columns.code_of]], -1, table.codes)
     return decode(real, codes, columns, X)
 
 

@@ -48,7 +48,7 @@ def some(bunch: Any, n_obs: int, n_features: int, hidden: float = 0.0) -> Table:
     return X, np.asarray(bunch.target_names)[bunch.target[rows]].astype(str)
 
 
-def mixed(n_obs: int, hidden_cells: float, hidden_labels: float = 0.0) -> Table:
+def mixed(n_obs: int, masked_cells: float, hidden_labels: float = 0.0) -> Table:
     """Two reals, one skewed with a limit of detection, and two categorical columns."""
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, n_obs)
@@ -60,7 +60,7 @@ def mixed(n_obs: int, hidden_cells: float, hidden_labels: float = 0.0) -> Table:
             "site": np.array(["north", "south"])[rng.integers(0, 2, n_obs)],
         }
     ).astype({"colour": object, "site": object})
-    frame = frame.mask(rng.random(frame.shape) < hidden_cells)
+    frame = frame.mask(rng.random(frame.shape) < masked_cells)
     labels = np.where(rng.random(n_obs) < hidden_labels, None, np.array(["no", "yes"])[y])
     return frame, labels
 

@@ -29,7 +29,7 @@ from bayesrbf.mixture.cells import (
 )
 from bayesrbf.mixture.fitted import FittedMixture, mixture_coords
 from bayesrbf.mixture.missing import mutual_information
-from bayesrbf.table.columns import Columns, level_values, places_of
+from bayesrbf.table.columns import Columns, decimals_of, level_values
 from bayesrbf.table.kinds import Kind
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class ConditionalDistribution:
         for i, kind in enumerate(self.columns.kinds):
             if kind.has_levels and kind.n_reals:
                 (feature,) = self.columns.features[i]
-                figures[i] = level_values(places_of(quantiles[:, feature]), kind.levels)
+                figures[i] = level_values(decimals_of(quantiles[:, feature]), kind.levels)
         return self._frame(self._unknown | figures)
 
     def probabilities(self, column: str | int) -> pd.DataFrame:
@@ -512,5 +512,5 @@ def _expected(verdict: JudgedCells, columns: Columns) -> np.ndarray:
     for position, kind in enumerate(columns.kinds):
         if kind.has_levels:
             values = np.array([*kind.levels, None], dtype=object)
-            cells[:, position] = values[places_of(np.round(expected[:, position]))]
+            cells[:, position] = values[decimals_of(np.round(expected[:, position]))]
     return cells

@@ -409,11 +409,13 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
             seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
             folds = folds_of(subject_folds(labels, subjects, int(self.cv), seed), subjects)
         else:
-            hidden = np.flatnonzero(labels < 0)
+            unlabelled = np.flatnonzero(labels < 0)
             splits = check_cv(self.cv, labels[labelled], classifier=True).split(
                 labelled, labels[labelled]
             )
-            folds = [(np.append(labelled[train], hidden), labelled[test]) for train, test in splits]
+            folds = [
+                (np.append(labelled[train], unlabelled), labelled[test]) for train, test in splits
+            ]
         if not folds:
             raise ValueError(
                 f"ConformalSets(cv={self.cv!r}) holds out no labelled row: the only row of a class "

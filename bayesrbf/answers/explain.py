@@ -255,8 +255,8 @@ def explain(
     def log_odds(
         row_indices: Int[np.ndarray, " coalition"], shown: Bool[np.ndarray, "coalition player"]
     ) -> Float[np.ndarray, "coalition label"]:
-        hidden = observed[row_indices] & ~shown[:, :-1]
-        coalitions = table.hide(cells.take(row_indices), hidden, columns, indicators=not evident)
+        masked = observed[row_indices] & ~shown[:, :-1]
+        coalitions = table.hide(cells.take(row_indices), masked, columns, indicators=not evident)
         if evident:
             coalitions = table.without_indicators(coalitions, columns, ~shown[:, -1])
         return to_log_odds(fit.class_log_probabilities(coalitions))

@@ -174,20 +174,20 @@ def _labelled(
     fit: Fit = model.fitted_
     check_consistent_length(X, y)
     weights = row_weights(sample_weight, X)
-    present, hidden = table.read_labels(y, _unlabelled(model))
+    present, unlabelled = table.read_labels(y, _unlabelled(model))
     unknown = present[~np.isin(present, fit.classes)]
     if unknown.size:
         raise ValueError(
             f"recalibrate: y holds {unknown[0]!r}, which is no class of the model: "
             f"{fit.classes.tolist()}. Leave such rows out, or fit the model again with them."
         )
-    row_indices = np.flatnonzero(~hidden & (weights > 0))
+    row_indices = np.flatnonzero(~unlabelled & (weights > 0))
     if row_indices.size < MIN_ROWS:
         raise ValueError(
             f"recalibrate needs at least {MIN_ROWS} labelled rows of positive weight; "
             f"received {row_indices.size}."
         )
-    labels = np.searchsorted(fit.classes, present)[weights[~hidden] > 0]
+    labels = np.searchsorted(fit.classes, present)[weights[~unlabelled] > 0]
     cells = new_rows(fit, X, holes=True).cells.take(row_indices)
     return _safe_indexing(X, row_indices), cells, labels, weights[row_indices]
 

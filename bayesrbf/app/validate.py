@@ -505,9 +505,9 @@ def validated(
             "score and by are about the probability of an event, which two classes have; the model "
             f"has {len(classes)} ({listing(classes, LISTED_CLASSES)}): leave score and by out."
         )
-    present, hidden = read_labels(y, fitted.unlabelled)
-    texts = np.full(hidden.size, None, dtype=object)
-    texts[~hidden] = [str(label) for label in present.tolist()]
+    present, unlabelled = read_labels(y, fitted.unlabelled)
+    texts = np.full(unlabelled.size, None, dtype=object)
+    texts[~unlabelled] = [str(label) for label in present.tolist()]
     spelled = as_classes(pd.Series(texts, dtype=object), fitted.classes_.tolist())
     scored = spelled.isin(classes).to_numpy()
     target = str(y.name) if isinstance(y, pd.Series) and y.name is not None else ""
@@ -543,7 +543,7 @@ def validated(
         trained * round(float(fitted.rows_.n_labelled)),
         classes,
         job,
-        unlabelled=int(hidden.sum()),
+        unlabelled=int(unlabelled.sum()),
         remarks=[
             *of_known_rows(fitted, X),
             *of_other_classes(spelled[~scored]),

@@ -58,12 +58,12 @@ ENDING: Final = [
 class Announcement(event.Listener):
     """Tells once, through the log, what the first fit after an installation waits for."""
 
-    said = False
+    reported = False
 
     def on_start(self, event: Any) -> None:
         """Announce the compilation; an entry point that is read from the disk is not compiled."""
-        if not self.said and _is_ours(event):
-            self.said = True
+        if not self.reported and _is_ours(event):
+            self.reported = True
             logging.getLogger("bayesrbf").warning(
                 "bayesrbf compiles its kernels, which takes half a minute; later processes load "
                 "them from the disk."

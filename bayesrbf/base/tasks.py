@@ -100,7 +100,7 @@ def shown_progress(name: str, total: int, shown: bool) -> Iterator[Callable[[int
 # Work of equal parts, which processes may share.
 
 
-Heard = tuple[Warning | str, str, int]
+Recorded = tuple[Warning | str, str, int]
 """A warning with its file and line."""
 
 
@@ -122,9 +122,9 @@ def run_tasks[T, A](
         with deaf_processes():
             results = parallel(delayed(_listened)(function, task) for task in tasks)
         for _ in track(tasks, description):
-            answer, heard = next(results)
+            answer, handler = next(results)
             answers.append(answer)
-            for message, file, line in heard:
+            for message, file, line in handler:
                 if (about := (str(message), file, line)) not in issued:
                     issued.add(about)
                     warnings.warn_explicit(message, None, file, line)
@@ -138,18 +138,18 @@ def deaf_processes() -> Iterator[None]:
     A terminal sends it to every process of a command. The one that waits for the others ends
     them; one that is still importing would print where it was.
     """
-    heard = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(heard):
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
         return
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a program that is started inherits this alone
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, heard)
+        signal.signal(signal.SIGINT, handler)
 
 
-def _listened[T, A](function: Callable[[T], A], task: T) -> tuple[A, list[Heard]]:
+def _listened[T, A](function: Callable[[T], A], task: T) -> tuple[A, list[Recorded]]:
     """Result of a function, and the warnings that it issued."""
     with warnings.catch_warnings(record=True) as caught:
         answer = function(task)

@@ -558,9 +558,9 @@ class Classifier(ClassifierMixin, Estimator):
             Accuracy.
         """
         unlabelled = self.get_params(deep=False)["unlabelled"]
-        from bayesrbf.fit.cross_validation import refuse_hidden
+        from bayesrbf.fit.cross_validation import refuse_unlabelled
 
-        refuse_hidden(y, unlabelled, type(self).__name__)
+        refuse_unlabelled(y, unlabelled, type(self).__name__)
         return float(super().score(X, y, sample_weight))
 
     def _answers_about(self, X: object) -> dict[str, np.ndarray]:

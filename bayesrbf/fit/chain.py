@@ -207,7 +207,7 @@ class Chain:
     """Gives the label noise of centred draws; None: no label noise."""
     memory: int = MEMORY
     """Bytes that arrays over draws may take."""
-    own_draws: bool = True
+    has_draws: bool = True
     """Whether draws of the model's parameters count; else all draws start at the point."""
 
     @property
@@ -236,7 +236,7 @@ class Chain:
             self,
             stages=left(self.stages),
             use=left(self.use),
-            own_draws=False,
+            has_draws=False,
             label_noise=self.label_noise if name == names.LABEL_NOISE else None,
         )
 
@@ -441,7 +441,7 @@ class Walk:
 
     def at(self, draws: Draws) -> State:
         """The state under some draws behind all stages."""
-        if self._chain.own_draws:
+        if self._chain.has_draws:
             state = self._seen.state(draws)
         else:
             point = self._points[0]

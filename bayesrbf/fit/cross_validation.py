@@ -189,9 +189,9 @@ def labelled_scorer(scorer: Scoring = None, *, unlabelled: object = None) -> Lab
     >>> from sklearn.datasets import load_iris
     >>> from bayesrbf import HybridMixtureClassifier, labelled_scorer
     >>> X, y = load_iris(return_X_y=True)
-    >>> hidden = np.where(np.arange(150) % 3, y, np.nan)
-    >>> model = HybridMixtureClassifier(random_state=0).fit(X, hidden)
-    >>> bool(labelled_scorer("accuracy")(model, X, hidden) > 0.9)
+    >>> unlabelled = np.where(np.arange(150) % 3, y, np.nan)
+    >>> model = HybridMixtureClassifier(random_state=0).fit(X, unlabelled)
+    >>> bool(labelled_scorer("accuracy")(model, X, unlabelled) > 0.9)
     True
     """
     return LabelledScorer(scorer, unlabelled)
@@ -275,12 +275,12 @@ def held_out_probabilities(
     """
     import pandas as pd
 
-    hidden = getattr(estimator, "unlabelled", None)
-    classes, _ = encode_labels(y, unlabelled=hidden)
+    unlabelled = getattr(estimator, "unlabelled", None)
+    classes, _ = encode_labels(y, unlabelled=unlabelled)
     splitter: Any = cv
     if isinstance(cv, Integral):
         splitter = LabelledKFold(
-            int(cv), shuffle=True, random_state=random_state, unlabelled=hidden
+            int(cv), shuffle=True, random_state=random_state, unlabelled=unlabelled
         )
     folds = list(splitter.split(X, y, groups))
     probabilities = [fitted_fold(estimator, X, y, groups, fold, classes)[1] for fold in folds]
@@ -290,13 +290,13 @@ def held_out_probabilities(
     return pd.DataFrame(np.concatenate(probabilities)[order], index, classes)
 
 
-def refuse_hidden(y: object, unlabelled: object, owner: str) -> None:
+def refuse_unlabelled(y: object, unlabelled: object, owner: str) -> None:
     """ValueError that says how to score where some label is hidden."""
-    hidden = int(read_labels(y, unlabelled)[1].sum())
-    if hidden:
+    n_unlabelled = int(read_labels(y, unlabelled)[1].sum())
+    if n_unlabelled:
         marked = "" if unlabelled is None else f"unlabelled={unlabelled!r}"
         raise ValueError(
-            f"{owner}.score needs labels, and {hidden} of the rows to be scored have none. To "
+            f"{owner}.score needs labels, and {n_unlabelled} of the rows to be scored have none. To "
             f"cross-validate, take cv=LabelledKFold({marked}) and scoring="
             f"labelled_scorer({marked}) of bayesrbf: rows without a label then teach and are not "
             "scored."

@@ -227,9 +227,9 @@ def _rows_to_assign(rows: Observations) -> Observations:
     numbers, distinct_index = numbers[chosen], distinct_index[chosen]
     numbers[several] = numbers.max() + 1 + np.arange(several.sum())
     # Of equal rows that of the subject whose rows come first.
-    mean_place = (np.bincount(numbers, distinct_index) / np.bincount(numbers).clip(1))[numbers]
+    mean_position = (np.bincount(numbers, distinct_index) / np.bincount(numbers).clip(1))[numbers]
     weights = np.repeat(np.bincount(merged, rows.weights) / shares, shares)
-    order = np.lexsort((mean_place, weights, distinct_index))
+    order = np.lexsort((mean_position, weights, distinct_index))
     _, starts, codes = np.unique(numbers[order], return_index=True, return_inverse=True)
     subjects = Subjects(
         np.argsort(np.argsort(starts))[codes], np.repeat(counts / shares, shares)[order]
@@ -342,12 +342,12 @@ class Masking:
         order = table.canonical_positions(train, self.columns)
         rng = np.random.default_rng([self.seed, fold])
         observed = table.observed_cells(test, self.columns)
-        hidden = np.zeros((STRATA + 1, *observed.shape), bool)
-        hidden[..., order] = hiding_masks(observed[:, order], rng)
-        if self.n_copies < len(hidden):
+        masked = np.zeros((STRATA + 1, *observed.shape), bool)
+        masked[..., order] = hiding_masks(observed[:, order], rng)
+        if self.n_copies < len(masked):
             kinds = rng.permutation(np.arange(test.n_obs)) + np.arange(self.n_copies)[:, None]
-            hidden = hidden[kinds % len(hidden), np.arange(test.n_obs)]
-        return [test, *(table.hide(test, mask, self.columns) for mask in hidden)]
+            masked = masked[kinds % len(masked), np.arange(test.n_obs)]
+        return [test, *(table.hide(test, mask, self.columns) for mask in masked)]
 
     def missing_fractions(
         self, versions: Sequence[Observations]

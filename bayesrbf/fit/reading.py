@@ -111,7 +111,7 @@ def warn_of_copies(repeated: int, n_rows: int, owner: str) -> None:
         warn(f"{owner}.fit: {copies_sentence(repeated)}", ColumnWarning)
 
 
-def warn_of_lone_rows(
+def warn_of_singleton_classes(
     classes: Shaped[np.ndarray, " label"], codes: Int[np.ndarray, " obs"], owner: str
 ) -> None:
     """Warn where a class has one labelled row, which no fit can be judged by."""
@@ -351,7 +351,7 @@ def read_labels(reading: Reading, X: object, y: object, weights: Weights) -> Lab
     factor = reading.unlabelled_weight
     classes, codes, weights = table.present_classes(y, weights, unlabelled, factor)
     warn_of_labels(classes, codes, reading.owner)
-    warn_of_lone_rows(classes, codes[weights > 0], reading.owner)
+    warn_of_singleton_classes(classes, codes[weights > 0], reading.owner)
     return Labels(codes, weights, classes, reading.prevalence(classes))
 
 

@@ -315,7 +315,7 @@ def _encoded(
     if not block.weights.size:
         return table.encode(like, columns).take(np.arange(0))
     labels = np.full(_num_samples(block.table), -1, dtype=np.intp)
-    labels[~block.hidden] = np.searchsorted(classes, block.present)
+    labels[~block.unlabelled] = np.searchsorted(classes, block.present)
     return replace(table.encode(block.table, columns), labels=labels, weights=block.weights)
 
 
@@ -341,7 +341,7 @@ class LabelledBlock:
     table: Any
     present: np.ndarray
     """Labels of the rows that have one."""
-    hidden: Bool[np.ndarray, " obs"]
+    unlabelled: Bool[np.ndarray, " obs"]
     weights: Float[np.ndarray, " obs"]
 
 
@@ -409,14 +409,16 @@ def _labelled_block(
                 f"The blocks of X and {name} must have as many rows as each other; received "
                 f"{n_rows} and {_num_samples(values)}."
             )
-    present, hidden = np.zeros(n_rows, np.intp), np.zeros(n_rows, dtype=bool)
+    present, unlabelled = np.zeros(n_rows, np.intp), np.zeros(n_rows, dtype=bool)
     if reader.labelled and n_rows:
-        present, hidden = table.read_labels(labels, reader.unlabelled)
-    weighed = np.where(hidden, reader.unlabelled_weight, 1.0) * _weights(weights, n_rows)
+        present, unlabelled = table.read_labels(labels, reader.unlabelled)
+    weighed = np.where(unlabelled, reader.unlabelled_weight, 1.0) * _weights(weights, n_rows)
     positive = weighed > 0
     if not positive.all():
         block = _safe_indexing(block, np.flatnonzero(positive))
-    return LabelledBlock(block, present[positive[~hidden]], hidden[positive], weighed[positive])
+    return LabelledBlock(
+        block, present[positive[~unlabelled]], unlabelled[positive], weighed[positive]
+    )
 
 
 def _weights(weights: object, n_rows: int) -> Float[np.ndarray, " obs"]:

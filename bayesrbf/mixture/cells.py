@@ -320,7 +320,7 @@ def judge_cells(rows: Observations, law: CellLaw) -> JudgedCells:
         positions = np.flatnonzero(odd.any(axis=1) | odd_levels.any(axis=1))
         odd_rows = rows.take(positions)
         rest = without(odd_rows, odd[positions], odd_levels[positions], law.point_masses)
-        anew = leave_one_cell_out(rest, law).completed_by(hidden_cells(rest, odd_rows, law))
+        anew = leave_one_cell_out(rest, law).completed_by(masked_cells(rest, odd_rows, law))
         verdict = verdict.with_rows(positions, anew)
     return verdict
 
@@ -369,7 +369,7 @@ def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
     for features in (*([point_masses.feature] for point_masses in law.point_masses), *law.together):
         column = nothing[0].copy()
         column[:, features] = True
-        verdict = hidden_cells(without(rows, column, nothing[1], law.point_masses), rows, law)
+        verdict = masked_cells(without(rows, column, nothing[1], law.point_masses), rows, law)
         alone = (verdict.log_tail, verdict.expected, verdict.lower, verdict.upper)
         for every, of_column in zip(reals, alone, strict=True):
             every[:, features] = of_column[:, features]
@@ -379,7 +379,7 @@ def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
     return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
 
 
-def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> JudgedCells:
+def masked_cells(rest: Observations, rows: Observations, law: CellLaw) -> JudgedCells:
     """Predictions of the cells that ``rows`` has and ``rest`` lacks, given ``rest``."""
     log_shares = log_softmax(law.log_joint(rest), axis=1)
     z = rows.real.copy()
@@ -392,16 +392,16 @@ def hidden_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
         z[:, point_masses.feature] = np.where(at > 0, standard, z[:, point_masses.feature])
     results = [np.full_like(z, np.nan) for _ in range(4)]
     for block_rows, laws in missing_reals(rest.real, log_shares, law):
-        hidden = np.isnan(rest.real[block_rows]) & ~np.isnan(z[block_rows])
+        masked = np.isnan(rest.real[block_rows]) & ~np.isnan(z[block_rows])
         for result, values in zip(results, laws.judge(z[block_rows]), strict=True):
-            result[block_rows] = np.where(hidden, values, np.nan)
+            result[block_rows] = np.where(masked, values, np.nan)
     log_tails = np.full(rows.codes.shape, np.nan)
     best = np.full(rows.codes.shape, -1)
     for column in range(rows.codes.shape[1]):
-        hidden_rows = np.flatnonzero((rest.codes[:, column] < 0) & (rows.codes[:, column] >= 0))
-        cell = rows.codes[hidden_rows, column]
-        of_column = level_tails(log_shares[hidden_rows], theta[column], cell)
-        log_tails[hidden_rows, column], best[hidden_rows, column] = of_column
+        masked_rows = np.flatnonzero((rest.codes[:, column] < 0) & (rows.codes[:, column] >= 0))
+        cell = rows.codes[masked_rows, column]
+        of_column = level_tails(log_shares[masked_rows], theta[column], cell)
+        log_tails[masked_rows, column], best[masked_rows, column] = of_column
     for point_masses in law.point_masses:
         log_tails[:, point_masses.category], best[:, point_masses.category] = np.nan, -1
     log_tail, expected, lower, upper = results
@@ -598,8 +598,8 @@ def _in_standard_units(
     """``reals`` of one feature, mapped from the user's units to standard units."""
     real = np.full((reals.size, len(columns.real_positions)), np.nan)
     real[:, feature] = reals
-    hidden, none = np.full((reals.size, len(columns.codes)), -1), np.full(reals.size, -1)
-    rows = Observations(real, hidden, none, np.ones(reals.size))
+    masked, none = np.full((reals.size, len(columns.codes)), -1), np.full(reals.size, -1)
+    rows = Observations(real, masked, none, np.ones(reals.size))
     return mixture.standardise(rows).real[:, feature]
 
 
@@ -719,9 +719,9 @@ def hide_masked(
 ) -> Cells:
     """Set cells of drawn rows to missing where their missing indicator was drawn as 1."""
     # A drawn mask says that the cell would not have been observed.
-    hidden = np.zeros((len(codes), len(columns.names)), dtype=bool)
-    hidden[:, columns.masked] = codes[:, columns.masks] == 1
-    reals, of_codes = columns.taken(hidden, masks=False)
+    masked = np.zeros((len(codes), len(columns.names)), dtype=bool)
+    masked[:, columns.masked] = codes[:, columns.masks] == 1
+    reals, of_codes = columns.taken(masked, masks=False)
     return np.where(reals, np.nan, real), np.where(of_codes, -1, codes)
 
 

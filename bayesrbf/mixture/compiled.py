@@ -178,10 +178,10 @@ def write_logs(
         for k in range(logs.shape[0]):
             table[code, k] = 0.0
         for column in range(members.shape[1]):
-            place = members[code, column] + 2
-            if place < logs.shape[1]:
+            position = members[code, column] + 2
+            if position < logs.shape[1]:
                 for k in range(logs.shape[0]):
-                    table[code, k] += logs[k, place]
+                    table[code, k] += logs[k, position]
 
 
 @entry_point
@@ -251,11 +251,11 @@ def plan_tiles(
 ) -> Tiles:
     """Sort rows, with their combined category codes in ``packed``, and cut them into tiles."""
     runs = _sort(observations, by_pattern=not specification.independent)
-    width = min(_allowed_widths(runs, specification), key=partial(_places, runs))
+    width = min(_allowed_widths(runs, specification), key=partial(_n_positions, runs))
     starts, sizes = _cut(runs, width)
-    places = np.arange(width)
-    used = places < sizes[:, None]
-    rows = starts[:, None] + places
+    positions = np.arange(width)
+    used = positions < sizes[:, None]
+    rows = starts[:, None] + positions
     # Unused places repeat a row that exists, so that kernels need no branch for them.
     np.copyto(rows, starts[:, None], where=~used)
     rows = runs.order[rows]
@@ -306,10 +306,10 @@ def _holes(real: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Number of missing cells of every row, and which these are: a bit a column, a line a byte."""
     n_missing = np.zeros(len(real), np.int32)
     pattern = np.zeros((-(-real.shape[1] // 8), len(real)), np.uint8)
-    for place, column in enumerate(real.T):
+    for position, column in enumerate(real.T):
         missing = np.isnan(column)
         n_missing += missing
-        pattern[place // 8] |= missing.view(np.uint8) << (7 - place % 8)
+        pattern[position // 8] |= missing.view(np.uint8) << (7 - position % 8)
     return n_missing, pattern
 
 
@@ -342,7 +342,7 @@ def _edges(runs: _Runs, width: int) -> np.ndarray:
     return runs.starts[cuts]
 
 
-def _places(runs: _Runs, width: int) -> int:
+def _n_positions(runs: _Runs, width: int) -> int:
     """Places of all tiles of such a width, and :data:`TILE_OVERHEAD` more for each."""
     edges = _edges(runs, width)
     n_tiles = -(-(edges[1:] - edges[:-1]) // width)
@@ -375,15 +375,15 @@ def balanced_chunks(tiles: Tiles, specification: MixtureSpecification) -> np.nda
     _, d, width = tiles.cells.shape
     m = tiles.n_missing
     # Multiply-adds of one place under one component, roughly; only their ratios matter.
-    per_place = np.full(tiles.n_tiles, 40.0 + 8 * tiles.codes.shape[1])
+    per_position = np.full(tiles.n_tiles, 40.0 + 8 * tiles.codes.shape[1])
     if not specification.independent:
         mixed = (m > 0) & (tiles.pattern < 0)
-        per_place += (
+        per_position += (
             d * d + np.where(m > 0, d * m, 0) + np.where(mixed, d * d + 5 * m * m + m**3, 0)
         )
     else:
-        per_place += 4 * d
-    work = np.cumsum(per_place * width * np.diff(tiles.components, axis=1)[:, 0])
+        per_position += 4 * d
+    work = np.cumsum(per_position * width * np.diff(tiles.components, axis=1)[:, 0])
     total = work[-1] if len(work) else 0.0
     n_chunks = int(np.clip(total // CHUNK_WORK, 1, MAX_CHUNKS))
     inner = np.searchsorted(work, total * np.arange(1, n_chunks) / n_chunks)
@@ -435,7 +435,7 @@ def room_for_holes(
         m = tiles.n_missing.max()
         triangle = m * (m + 1) // 2
         completed, lines = np.empty((n_components, d, width)), np.empty((4, width))
-        places, found = np.empty(width, np.int64), np.empty(width)
+        positions, found = np.empty(width, np.int64), np.empty(width)
         mixed = MixedScratch(
             completed,
             np.empty((n_components, triangle, width)),
@@ -446,7 +446,7 @@ def room_for_holes(
             np.empty((m, width), np.int64),
             np.empty((triangle, width), np.uint64),
             lines,
-            places,
+            positions,
             found,
             np.empty((1, width)),
         )
@@ -460,7 +460,7 @@ def room_for_holes(
             completed,
             np.empty((m, width)),
             lines,
-            places,
+            positions,
             found,
         )
         return Holes(gaussians, mixed, pattern)

@@ -194,9 +194,9 @@ def _factor_gradient(
             for j in range(i):
                 gradient[lower] = -line[j] / reals.base[g, i] - theta[lower]
                 lower += 1
-            place = reals.diagonal + g * d + i
-            free = reals.rate * (counts[g] - math.exp(theta[place])) + reals.powers[g]
-            gradient[place] = free - 0.5 * line[i] * factors[g, i, i]
+            position = reals.diagonal + g * d + i
+            free = reals.rate * (counts[g] - math.exp(theta[position])) + reals.powers[g]
+            gradient[position] = free - 0.5 * line[i] * factors[g, i, i]
 
 
 @kernel
@@ -206,10 +206,10 @@ def _write_roots(theta: np.ndarray, reals: Reals, factors: np.ndarray) -> float:
     value = 0.0
     for g in range(groups):
         for i in range(d):
-            place = reals.diagonal + (g if reals.spherical else g * d + i)
-            factors[g, i] = math.exp(0.5 * theta[place]) / reals.base[g, i]
+            position = reals.diagonal + (g if reals.spherical else g * d + i)
+            factors[g, i] = math.exp(0.5 * theta[position]) / reals.base[g, i]
             if i == 0 or not reals.spherical:
-                value += reals.powers[g] * theta[place] - reals.rate * math.exp(theta[place])
+                value += reals.powers[g] * theta[position] - reals.rate * math.exp(theta[position])
     return value
 
 
@@ -252,11 +252,11 @@ def diagonal_gradient(
             scatter[g, i] += sums.second[c, i] + kappa * means[c, i] ** 2
     for g in range(len(factors)):
         for i in range(d):
-            place = reals.diagonal + (g if reals.spherical else g * d + i)
+            position = reals.diagonal + (g if reals.spherical else g * d + i)
             if i == 0 or not reals.spherical:
-                free = reals.rate * (counts[g] - math.exp(theta[place]))
-                gradient[place] = free + reals.powers[g]
-            gradient[place] -= 0.5 * scatter[g, i] * factors[g, i] ** 2
+                free = reals.rate * (counts[g] - math.exp(theta[position]))
+                gradient[position] = free + reals.powers[g]
+            gradient[position] -= 0.5 * scatter[g, i] * factors[g, i] ** 2
 
 
 # Log posterior density of a mixture and its gradient, from coordinates to coordinates.
@@ -285,7 +285,7 @@ class Simplexes(NamedTuple):
     """All simplices of a mixture, their entries side by side."""
 
     starts: np.ndarray  # (simplex + 1,): first entry of each, and the number of entries
-    places: np.ndarray  # (simplex,): first coordinate of each
+    positions: np.ndarray  # (simplex,): first coordinate of each
     powers: np.ndarray  # (entry,): of the entries in the prior
     of_class: np.ndarray  # (component,): entry of its class probability, -1 where that is 1
     of_weight: np.ndarray  # (component,): entry of its weight, -1 where that is 1
@@ -302,11 +302,11 @@ class Levels(NamedTuple):
 @kernel
 def write_logs(theta: np.ndarray, simplexes: Simplexes, logs: np.ndarray) -> None:
     """Write the log of every entry: softmax of the coordinates and minus their sum."""
-    for s in range(len(simplexes.places)):
+    for s in range(len(simplexes.positions)):
         low, high = simplexes.starts[s], simplexes.starts[s + 1]
         last, top = 0.0, -np.inf
         for e in range(low, high - 1):
-            logs[e] = theta[simplexes.places[s] + e - low]
+            logs[e] = theta[simplexes.positions[s] + e - low]
             last -= logs[e]
             top = max(top, logs[e])
         logs[high - 1] = last
@@ -377,7 +377,7 @@ def simplex_gradient(
     simplexes: Simplexes, logs: np.ndarray, counts: np.ndarray, gradient: np.ndarray
 ) -> None:
     """Write the gradient under expected counts, to which the prior's powers are added."""
-    for s in range(len(simplexes.places)):
+    for s in range(len(simplexes.positions)):
         low, high = simplexes.starts[s], simplexes.starts[s + 1]
         total = 0.0
         for e in range(low, high):
@@ -385,7 +385,9 @@ def simplex_gradient(
             total += counts[e]
         last = counts[high - 1] - total * math.exp(logs[high - 1])
         for e in range(low, high - 1):
-            gradient[simplexes.places[s] + e - low] = counts[e] - total * math.exp(logs[e]) - last
+            gradient[simplexes.positions[s] + e - low] = (
+                counts[e] - total * math.exp(logs[e]) - last
+            )
 
 
 @entry_point
@@ -582,12 +584,12 @@ def _simplexes(
     specification: MixtureSpecification,
 ) -> Simplexes:
     """Places of all simplices among coordinates and entries."""
-    sizes, places = [], []
-    for variable, place in slices(variables):
+    sizes, positions = [], []
+    for variable, position in slices(variables):
         if variable.transform == "simplex":
             number, free = math.prod(variable.shape[:-1]), variable.shape[-1] - 1
             sizes += [free + 1] * number
-            places += [place.start + i * free for i in range(number)]
+            positions += [position.start + i * free for i in range(number)]
     of_class = np.full(specification.n_components, -1)
     of_weight = of_class.copy()
     entries = Simplices.among(variables).slices
@@ -598,7 +600,7 @@ def _simplexes(
         if weights is not None:
             of_weight[part] = np.arange(weights.start, weights.stop)
     starts = np.array([0, *np.cumsum(sizes)], dtype=np.int64)
-    return Simplexes(starts, np.array(places, dtype=np.int64), powers, of_class, of_weight)
+    return Simplexes(starts, np.array(positions, dtype=np.int64), powers, of_class, of_weight)
 
 
 def _levels(
@@ -621,9 +623,11 @@ def _reals(
     hyperparameters: MixtureHyperparameters,
     specification: MixtureSpecification,
 ) -> Reals:
-    """Places and prior of the real columns."""
-    places = {variable.name: place for variable, place in slices(free_variables(specification))}
-    first = {name: place.start for name, place in places.items()}
+    """Coordinates and prior of the real columns."""
+    positions = {
+        variable.name: position for variable, position in slices(free_variables(specification))
+    }
+    first = {name: position.start for name, position in positions.items()}
     d, sizes = specification.n_features, specification.group_sizes
     spherical = d > 1 and specification.shape == "spherical"
     rate = 0.5 * d if spherical else 0.5  # half the columns whose precision a gamma is

@@ -118,29 +118,29 @@ def count_nonzero(responsibilities: np.ndarray, k: int, n_features: int) -> int:
 
 @kernel
 def find_nonzero(
-    responsibilities: np.ndarray, k: int, n_rows: int, places: np.ndarray, found: np.ndarray
+    responsibilities: np.ndarray, k: int, n_rows: int, positions: np.ndarray, found: np.ndarray
 ) -> None:
     """Write the places of the rows that :func:`count_nonzero` counted, and their responsibilities.
 
-    After these, ``places`` repeats the first one and ``found`` is 0.
+    After these, ``positions`` repeats the first one and ``found`` is 0.
     """
     width, n = responsibilities.shape[1], 0
     for r in range(width):
         if n_rows == width or responsibilities[k, r] != 0.0:
-            places[n] = r
+            positions[n] = r
             found[n] = responsibilities[k, r]
             n += 1
     for r in range(n, width):
-        places[r] = places[0]
+        positions[r] = positions[0]
         found[r] = 0.0
 
 
 @kernel
-def move_together(values: np.ndarray, places: np.ndarray, n_rows: int) -> None:
-    """Move the rows at ``places`` to the front of a tile's values (line, place)."""
+def move_together(values: np.ndarray, positions: np.ndarray, n_rows: int) -> None:
+    """Move the rows at ``positions`` to the front of a tile's values (line, place)."""
     for i in range(len(values)):
         for r in range(n_rows):
-            values[i, r] = values[i, places[r]]
+            values[i, r] = values[i, positions[r]]
 
 
 @kernel
@@ -318,7 +318,7 @@ class CompleteScratch(NamedTuple):
     waiting: np.ndarray  # (component, feature, place): x - mu of rows that wait
     responsibilities: np.ndarray  # (component, place)
     sizes: np.ndarray  # (component,): how many wait
-    places: np.ndarray  # (place,): rows of a tile with a responsibility
+    positions: np.ndarray  # (place,): rows of a tile with a responsibility
     found: np.ndarray  # (place,): their responsibilities
 
 
@@ -363,7 +363,7 @@ def add_complete_moments(
         elif n_rows > 0:
             if scratch.sizes[k] + n_rows > width:
                 _add_waiting(k, first, second, scratch)
-            find_nonzero(responsibilities, k, n_rows, scratch.places, scratch.found)
+            find_nonzero(responsibilities, k, n_rows, scratch.positions, scratch.found)
             _let_wait(cells, gaussians.means, k, n_rows, scratch)
 
 
@@ -398,7 +398,7 @@ def _let_wait(
     for i in range(cells.shape[0]):
         mean = means[k, i]
         for r in range(n_rows):
-            scratch.waiting[k, i, start + r] = cells[i, scratch.places[r]] - mean
+            scratch.waiting[k, i, start + r] = cells[i, scratch.positions[r]] - mean
     scratch.sizes[k] = start + n_rows
 
 
@@ -495,7 +495,7 @@ class PatternScratch(NamedTuple):
     completed: np.ndarray  # (component, feature, place): E[x - mu | x_o]
     imputed: np.ndarray  # (missing cell, place): E[d_m | x_o]
     lines: np.ndarray  # (4, place)
-    places: np.ndarray  # (place,): rows with a responsibility
+    positions: np.ndarray  # (place,): rows with a responsibility
     found: np.ndarray  # (place,): their responsibilities
 
 
@@ -541,14 +541,14 @@ def add_pattern_moments(
     scratch: PatternScratch,
 ) -> None:
     """Add the moments of a tile that ``add_log_density`` has completed."""
-    missing, places, found = scratch.missing, scratch.places, scratch.found
+    missing, positions, found = scratch.missing, scratch.positions, scratch.found
     for k in range(components[0], components[1]):
         n_rows = count_nonzero(responsibilities, k, second.shape[1])
         if n_rows > 0:
-            find_nonzero(responsibilities, k, n_rows, places, found)
-            if n_rows < len(places):
+            find_nonzero(responsibilities, k, n_rows, positions, found)
+            if n_rows < len(positions):
                 n_rows += -n_rows % 8  # loops run in eights
-                move_together(scratch.completed[k], places, n_rows)
+                move_together(scratch.completed[k], positions, n_rows)
             add_products(scratch.completed[k], found, n_rows, k, first, second, scratch.lines)
             # Rows of one pattern share their conditional covariance: it is added once for all.
             total = found.sum()
@@ -676,7 +676,7 @@ class MixedScratch(NamedTuple):
     missing: np.ndarray  # (missing cell, place): which feature
     block: np.ndarray  # (entry, place): where the entries of P_mm stand in a flat (D, D)
     lines: np.ndarray  # (4, place)
-    places: np.ndarray  # (place,): rows with a responsibility
+    positions: np.ndarray  # (place,): rows with a responsibility
     found: np.ndarray  # (place,): their responsibilities
     totals: np.ndarray  # (1, place): responsibilities of the components of one covariance
 
@@ -721,18 +721,18 @@ def add_missing_moments(
 ) -> None:
     """Add the moments of a tile that ``add_log_density`` has completed."""
     flat_second = second.reshape(len(second), -1)
-    places, found, totals = scratch.places, scratch.found, scratch.totals
-    for r in range(len(places)):
+    positions, found, totals = scratch.positions, scratch.found, scratch.totals
+    for r in range(len(positions)):
         totals[0, r] = 0.0
     for k in range(components[0], components[1]):
         n_rows = count_nonzero(responsibilities, k, second.shape[1])
         if n_rows > 0:
-            find_nonzero(responsibilities, k, n_rows, places, found)
-            if n_rows < len(places):
+            find_nonzero(responsibilities, k, n_rows, positions, found)
+            if n_rows < len(positions):
                 n_rows += -n_rows % 8  # loops run in eights
-                move_together(scratch.completed[k], places, n_rows)
+                move_together(scratch.completed[k], positions, n_rows)
             add_products(scratch.completed[k], found, n_rows, k, first, second, scratch.lines)
-        for r in range(len(places)):
+        for r in range(len(positions)):
             totals[0, r] += responsibilities[k, r]
         if k + 1 == components[1] or group[k + 1] != group[k]:
             of = k  # the first of those with this covariance
@@ -740,13 +740,13 @@ def add_missing_moments(
                 of -= 1
             n_rows = count_nonzero(totals, 0, second.shape[1])
             if n_rows > 0:
-                find_nonzero(totals, 0, n_rows, places, found)
-                if n_rows < len(places):
+                find_nonzero(totals, 0, n_rows, positions, found)
+                if n_rows < len(positions):
                     n_rows += -n_rows % 8
-                    move_together(scratch.root[of], places, n_rows)
+                    move_together(scratch.root[of], positions, n_rows)
                 _invert(of, n_missing, n_rows, scratch)
                 _add_covariances(of, n_missing, n_rows, flat_second, scratch)
-            for r in range(len(places)):
+            for r in range(len(positions)):
                 totals[0, r] = 0.0
 
 
@@ -756,8 +756,8 @@ def _locate_block(n_features: int, n_missing: int, scratch: MixedScratch) -> Non
     for i in range(n_missing):
         for j in range(i + 1):
             for r in range(scratch.missing.shape[1]):
-                place = scratch.missing[j, r] * n_features + scratch.missing[i, r]
-                scratch.block[i * (i + 1) // 2 + j, r] = place
+                position = scratch.missing[j, r] * n_features + scratch.missing[i, r]
+                scratch.block[i * (i + 1) // 2 + j, r] = position
 
 
 @kernel
@@ -871,7 +871,7 @@ def _add_covariances(
 ) -> None:
     """Add every row's responsibility times C = R^-T R^-1 to the upper triangle of component k."""
     inverse, block, lines = scratch.inverse, scratch.block, scratch.lines
-    places, found = scratch.places, scratch.found
+    positions, found = scratch.positions, scratch.found
     for i in range(n_missing):
         column = i * (2 * n_missing - i - 1) // 2
         for j in range(i, n_missing):
@@ -879,4 +879,4 @@ def _add_covariances(
             entry = j * (j + 1) // 2 + i
             _dot(inverse, column + j, inverse, other + j, n_missing - j, n_rows, lines)
             for r in range(n_rows):
-                flat_second[k, block[entry, places[r]]] += found[r] * lines[0, r]
+                flat_second[k, block[entry, positions[r]]] += found[r] * lines[0, r]

@@ -190,13 +190,13 @@ class FittedMixture(FittedModel):
         are shared out as the M-step did. Other objectives bend these, and stand for the
         labelled rows.
         """
-        labelled, hidden = super().class_shares(rows, n_classes), rows.labels < 0
-        if self.objective.coefficients != LIKELIHOOD.coefficients or not hidden.any():
+        labelled, unlabelled = super().class_shares(rows, n_classes), rows.labels < 0
+        if self.objective.coefficients != LIKELIHOOD.coefficients or not unlabelled.any():
             return labelled
         extra = self.hyperparameters.class_concentration - 1
         smoothed = self.parameters.class_probabilities
         counts = smoothed * (rows.weights.sum() + extra * smoothed.size) - extra
-        counts = np.maximum(counts, labelled * rows.weights[~hidden].sum())
+        counts = np.maximum(counts, labelled * rows.weights[~unlabelled].sum())
         return counts / counts.sum()
 
     def log_posterior(self, rows: Observations) -> MixtureOnRows:

@@ -88,8 +88,8 @@ class ComponentDraws:
             # left out.
             form = replace(specification, component_class=classes)
             groups = np.unique(specification.covariance_group[components])
-            hidden = observations.take(rows).unlabelled()
-            self._open.append(_Open(rows, components, groups, prepare(hidden, form)))
+            without_labels = observations.take(rows).unlabelled()
+            self._open.append(_Open(rows, components, groups, prepare(without_labels, form)))
         self.certain = None if self._open else self._certain
 
     def draw(

@@ -358,11 +358,11 @@ def learn_columns(
         missing=tuple(int(mask.sum()) for mask in missing),
         numbered=cells.numbered,
     )
-    columns = _told_apart(cells, in_one_name(columns)) if whole else columns
+    columns = _distinguished(cells, in_one_name(columns)) if whole else columns
     return columns.with_masks if missingness == "informative" else columns
 
 
-def _told_apart(cells: Cells, columns: Columns) -> Columns:
+def _distinguished(cells: Cells, columns: Columns) -> Columns:
     """Columns of a whole table, with constant columns and copies of others left out."""
     constants, copies = list[Constant](), list[CopiedColumn]()
     originals: dict[object, list[int]] = {}
@@ -518,7 +518,7 @@ def level_codes(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:
     return codes
 
 
-def places_of(numbers: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
+def decimals_of(numbers: Float[np.ndarray, " row"]) -> Int[np.ndarray, " row"]:
     """Level positions as codes, -1 where missing."""
     return np.nan_to_num(numbers, nan=MISSING).astype(np.intp)
 

@@ -17,10 +17,10 @@ from bayesrbf.table.columns import (
     Columns,
     Constant,
     CopiedColumn,
+    decimals_of,
     level_codes,
     level_values,
     numbers_of,
-    places_of,
     report_unknown,
 )
 from bayesrbf.table.containers import (
@@ -177,7 +177,7 @@ def encode(X: Any, columns: Columns, *, handle_unknown: str = "missing") -> Obse
         if kind.has_levels:
             column = np.where(column == UNKNOWN, np.nan, column)
         if position in columns.code_of:
-            codes.append(places_of(column))
+            codes.append(decimals_of(column))
         else:
             real[:, columns.features[position]] = kind.encode(column)
     codes += [missing_cells(cells.columns[position]).astype(np.intp) for position in columns.masked]
@@ -314,7 +314,7 @@ def decode(
         else:
             numbers = kind.decode(real[:, columns.features[position]])
         if kind.has_levels:
-            numbers = level_values(places_of(numbers), kind.levels)
+            numbers = level_values(decimals_of(numbers), kind.levels)
         ordered.append(numbers)
     frame = as_frame(like)
     for position, kind in enumerate(columns.kinds):

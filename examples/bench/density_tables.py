@@ -151,7 +151,7 @@ def _task(kind: str, whole: Table, train: Array, test: Array, cells: Cells, trut
     )
 
 
-def hidden_cells(whole: Table, seed: int) -> Task:
+def masked_cells(whole: Table, seed: int) -> Task:
     """A fifth of the cells of both halves is missing, and to be told for the new rows."""
     rng = np.random.default_rng([seed, 1])
     real, codes = whole.cells.real, whole.cells.codes
@@ -237,7 +237,7 @@ def tasks(name: str, seed: int) -> list[Task]:
     if name in MIXED:
         whole = table(name, seed)
         found += [
-            hidden_cells(whole, seed),
+            masked_cells(whole, seed),
             planted_errors(whole, seed),
             class_left_out(whole, seed),
         ]

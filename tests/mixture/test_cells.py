@@ -13,9 +13,9 @@ from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observat
 from bayesrbf.mixture.cells import (
     CellLaw,
     JudgedCells,
-    hidden_cells,
     judge_cells,
     leave_one_cell_out,
+    masked_cells,
     without,
 )
 from bayesrbf.mixture.missing import sample
@@ -179,14 +179,14 @@ def test_cells_left_out_one_at_a_time_are_hidden_cells(covariance_type: str) -> 
     for j in range(3):
         hidden = np.zeros(table.real.shape, dtype=bool)
         hidden[:, j] = True
-        alone = hidden_cells(without(table, hidden, table.codes < -1), table, law)
+        alone = masked_cells(without(table, hidden, table.codes < -1), table, law)
         np.testing.assert_allclose(alone.log_tail[:, j], found.log_tail[:, j], atol=1e-9)
         np.testing.assert_allclose(alone.expected[:, j], found.expected[:, j], atol=1e-9)
         assert np.isnan(np.delete(alone.log_tail, j, axis=1)).all()
     for j in range(2):
         hidden = np.zeros(table.codes.shape, dtype=bool)
         hidden[:, j] = True
-        alone = hidden_cells(without(table, np.zeros((12, 3), bool), hidden), table, law)
+        alone = masked_cells(without(table, np.zeros((12, 3), bool), hidden), table, law)
         np.testing.assert_allclose(
             alone.level_log_tail[:, j], found.level_log_tail[:, j], atol=1e-12
         )

@@ -176,9 +176,9 @@ def test_scratch_is_bounded() -> None:
     observations = table(specification, 300, missing=0.5)
     plan = CompiledExpectation(observations, specification).tiles
     most = plan.n_missing.max()
-    per_place = 100 * (most * (most + 1) // 2 + 40)
-    assert tiles.WIDEST_WITH_HOLES * per_place > tiles.SCRATCH_CELLS
-    assert plan.cells.shape[2] * per_place <= tiles.SCRATCH_CELLS
+    per_position = 100 * (most * (most + 1) // 2 + 40)
+    assert tiles.WIDEST_WITH_HOLES * per_position > tiles.SCRATCH_CELLS
+    assert plan.cells.shape[2] * per_position <= tiles.SCRATCH_CELLS
 
 
 @pytest.mark.parametrize(("shape", "missing"), [("full", 0.0), ("full", 0.3), ("diag", 0.3)])

@@ -50,7 +50,7 @@ class Reading:
     rows: int
     columns: tuple[Column, ...]  # Without the target.
     class_counts: Mapping[str, int]  # Labelled rows by class.
-    hidden: int  # Rows without a label.
+    unlabelled: int  # Rows without a label.
     holes: Float[np.ndarray, "band column"]  # Share of missing cells by band of consecutive rows.
     band: int  # Rows in a band.
     patterns: int  # Number of distinct patterns of missing cells.
@@ -80,7 +80,7 @@ def compute(job: Job, missingness: str = "") -> Reading:
             for name in job.X.columns
         ),
         class_counts={str(c): int(n) for c, n in zip(classes, counts, strict=True)},
-        hidden=int((labels < 0).sum()),
+        unlabelled=int((labels < 0).sum()),
         holes=holes,
         band=band,
         patterns=len(np.unique(missing, axis=0)),
@@ -159,7 +159,7 @@ def say(reading: Reading) -> dict[str, str]:
     holes = f"{percent(reading.missing)} of the cells are missing"
     if reading.missing == 0:
         holes = "no cell is missing"
-    labels = f", {plural(reading.hidden, 'row')} have no label" if reading.hidden else ""
+    labels = f", {plural(reading.unlabelled, 'row')} have no label" if reading.unlabelled else ""
     rows = plural(reading.rows, "row")
     classes = len(reading.class_counts)
     return {"read": f"{rows} with {listing(kind_counts)} and {classes} classes; {holes}{labels}."}

@@ -470,13 +470,13 @@ def introduce(job: Job, takes: str = "", page: bool = True) -> None:
     """Print rows, kinds of the columns and the expected time; all notes if there is no page."""
     console = Console()
     missing = float(job.X.isna().to_numpy().mean())
-    hidden = int(job.y.isna().sum())
+    unlabelled = int(job.y.isna().sum())
     classes = sorted({str(label) for label in job.y.dropna()})
     lines = [
         f"{job.title}: {plural(len(job.X), 'row')}, {plural(job.X.shape[1], 'column')}, "
         f"{percent(missing)} of the cells missing",
         f"  target       {clipped(job.target)}: {listing([clipped(c, 20) for c in classes], 6)}"
-        + (f"; {plural(hidden, 'row')} without a label" if hidden else ""),
+        + (f"; {plural(unlabelled, 'row')} without a label" if unlabelled else ""),
     ]
     for kind in sorted({kind.word for kind in job.kinds.values()}, reverse=True):
         named = [name for name in job.X.columns if job.kinds[name].word == kind]

@@ -86,15 +86,15 @@ def read_check(job: Job, uncertainty: xr.Dataset) -> Check | None:
     """Predictions for hidden labels against the truth, where it is known."""
     if job.truth is None:
         return None
-    hidden = job.y.isna().to_numpy()
-    if not hidden.any():
+    unlabelled = job.y.isna().to_numpy()
+    if not unlabelled.any():
         return None
     classes = [str(label) for label in uncertainty[names.LABEL].to_numpy()]
-    labels = np.array([classes.index(str(label)) for label in job.truth.y[hidden]])
-    p = uncertainty["probability"].to_numpy()[hidden]
+    labels = np.array([classes.index(str(label)) for label in job.truth.y[unlabelled]])
+    p = uncertainty["probability"].to_numpy()[unlabelled]
     of_truth = p[np.arange(labels.size), labels]
     return Check(
-        rows=int(hidden.sum()),
+        rows=int(unlabelled.sum()),
         log_loss=float(log_loss(p, labels).mean()),
         accuracy=float(correct(p, labels).mean()),
         outside=int((of_truth < 0.05).sum()),

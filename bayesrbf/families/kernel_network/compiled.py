@@ -98,10 +98,10 @@ def add_laplace_holes(
                 n_missing += 1
         for i in range(values.shape[0]):
             mean, own = left_means[column, i], left_variances[column, i]
-            places = every if own > 0.0 else missing[:n_missing]
-            for k in range(places.size):
-                d[k], variance[k] = abs(mean - means[places[k]]), own + variances[places[k]]
-            for k in range(places.size):
+            positions = every if own > 0.0 else missing[:n_missing]
+            for k in range(positions.size):
+                d[k], variance[k] = abs(mean - means[positions[k]]), own + variances[positions[k]]
+            for k in range(positions.size):
                 d[k] = log_laplace_hole(d[k], variance[k], rate)
-            for k in range(places.size):
-                values[i, places[k]] += d[k]
+            for k in range(positions.size):
+                values[i, positions[k]] += d[k]

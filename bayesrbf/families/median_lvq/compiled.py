@@ -148,16 +148,16 @@ def sweep_exemplars(
             totals += bound[j, : last - first]
         _add_terms(block, joins, own, whole, weights, totals)
         if uniforms.size == 0:
-            chosen = best_place(totals, positions[j], tolerance)
+            chosen = best_position(totals, positions[j], tolerance)
         else:
-            chosen = drawn_place(totals, uniforms[turn])
+            chosen = drawn_position(totals, uniforms[turn])
         positions[j] = chosen
         for n in range(n_rows):
             lines[j, n] = block[n, chosen]
 
 
 @kernel
-def best_place(totals: np.ndarray, now: int, tolerance: float) -> int:
+def best_position(totals: np.ndarray, now: int, tolerance: float) -> int:
     """The place with the largest total, or the present one if the gain is at most ``tolerance``."""
     best = now
     for c in range(totals.size):
@@ -167,7 +167,7 @@ def best_place(totals: np.ndarray, now: int, tolerance: float) -> int:
 
 
 @kernel
-def drawn_place(totals: np.ndarray, uniform: float) -> int:
+def drawn_position(totals: np.ndarray, uniform: float) -> int:
     """A draw with probabilities proportional to the exponentials, by their running sum."""
     largest = totals.max()
     cumulative = np.empty(totals.size)

@@ -396,10 +396,10 @@ def _read_sets(
         labels = read_labels(reading, X, y, weights)
         assert labels.classes is not None  # labels have classes
         sets = np.eye(labels.classes.size, dtype=bool)
-    hidden = int(((labels.codes < 0) & (labels.weights > 0)).sum())
-    if hidden:
+    unlabelled = int(((labels.codes < 0) & (labels.weights > 0)).sum())
+    if unlabelled:
         warn(
-            f"{reading.owner}: {hidden} rows without a label teach nothing about the "
+            f"{reading.owner}: {unlabelled} rows without a label teach nothing about the "
             "classes; they count in the units of the columns and the companion density alone."
         )
     return sets, labels

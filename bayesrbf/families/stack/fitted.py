@@ -358,7 +358,9 @@ class FittedStack(FittedModel):
         """Relevance of every column in every member that learns its rates."""
         import pandas as pd
 
-        learning = [member for member in self.members.own if MEMBERS[member.name].rates != "fixed"]
+        learning = [
+            member for member in self.members.fitted if MEMBERS[member.name].rates != "fixed"
+        ]
         learned = {member.name: member.relevance for member in learning}
         index = pd.Index(columns.real_names + columns.categorical_names, name=names.COLUMN)
         values = np.reshape(list(learned.values()), (len(learned), len(index))).T

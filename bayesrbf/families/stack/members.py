@@ -469,14 +469,14 @@ class OtherMember(Protocol):
 class FittedMembers:
     """Fitted members of a stack: kernel networks and mixtures, other libraries' models, trees."""
 
-    own: tuple[FittedMember, ...]
+    fitted: tuple[FittedMember, ...]
     extra: tuple[OtherMember, ...]
     n_classes: int
     trees: tuple[FittedTrees, ...]
 
     def __laws__(self) -> Requirements:
-        yield 0 < self.n_classes <= MAX_PARTS and len(self.own) > 0, "classes and members"
-        shapes = {member.table_shape for member in self.own}
+        yield 0 < self.n_classes <= MAX_PARTS and len(self.fitted) > 0, "classes and members"
+        shapes = {member.table_shape for member in self.fitted}
         yield len(shapes) == 1, "members of the same columns"
         n_features, levels, n_classes = shapes.pop()
         yield n_classes == self.n_classes, "members of its classes"
@@ -487,34 +487,34 @@ class FittedMembers:
     @property
     def table_shape(self) -> tuple[int, tuple[int, ...], int]:
         """Real columns, levels and classes of the rows."""
-        return self.own[0].table_shape
+        return self.fitted[0].table_shape
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the members, without members of other libraries."""
-        smooth = tuple(member.name for member in self.own)
+        smooth = tuple(member.name for member in self.fitted)
         return smooth + tuple(member.name for member in self.trees)
 
     @property
     def condensed(self) -> FittedMembers:
         """Copies that keep only what prediction needs."""
-        return replace(self, own=tuple(member.condensed for member in self.own))
+        return replace(self, fitted=tuple(member.condensed for member in self.fitted))
 
     @property
     def rounded(self) -> FittedMembers:
         """Members with large arrays rounded to single precision; transforms stay shared."""
-        shared = {id(member.columns): member.columns for member in self.own}
+        shared = {id(member.columns): member.columns for member in self.fitted}
         transforms = {key: columns.rounded for key, columns in shared.items()}
-        members = tuple(member.rounded(transforms[id(member.columns)]) for member in self.own)
-        return replace(self, own=members)
+        members = tuple(member.rounded(transforms[id(member.columns)]) for member in self.fitted)
+        return replace(self, fitted=members)
 
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
         """Class log probabilities of every member at its fitted point, in nats, -60 at least."""
-        transforms = {id(member.columns): member.columns for member in self.own}
+        transforms = {id(member.columns): member.columns for member in self.fitted}
         mapped = {key: columns.applied(rows) for key, columns in transforms.items()}
         seen: dict[tuple[int, int], CellMoments] = {}  # alike by kernels that share companions
         joints = []
-        for member in self.own:
+        for member in self.fitted:
             model, mapped_rows = member.model, mapped[id(member.columns)]
             if isinstance(model, FittedMixture):
                 joints.append(model.class_log_joint(mapped_rows))

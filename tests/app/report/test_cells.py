@@ -15,7 +15,7 @@ from bayesrbf.app.report.filled import compute as read_imputations
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.oddities import odd_cells
 from bayesrbf.datasets import TARGET, demo_tables
-from bayesrbf.mixture.cells import cell_law, hidden_cells
+from bayesrbf.mixture.cells import cell_law, masked_cells
 from bayesrbf.table.encode import encode
 from tests.app.report.test_collect import job
 
@@ -142,7 +142,7 @@ def test_hidden_cells_of_the_demo_are_filled_in_rightly_in_each_class(judged_dem
     names = list(columns.real_names)
     whole = judged.table.assign(**{name: truth[name] for name in names})
     rest, rows = (density.model_.standardise(encode(one, columns)) for one in (judged.table, whole))
-    found = hidden_cells(rest, rows, cell_law(density.model_, columns))
+    found = masked_cells(rest, rows, cell_law(density.model_, columns))
     misses = (found.expected - truth[names].to_numpy()) / truth[names].std().to_numpy()
     for label in ("benign", "malignant"):
         for labelled in (True, False):

@@ -120,7 +120,7 @@ def test_what_is_said_of_rows_held_out_comes_from_the_other_rows() -> None:
     settings, said = model._settings(model.fitted_.table), []
     for fold, train, test in folds:
         members = settings.fit(settings.training(train, fold + 1))
-        assert len(members.own[0].model.companions.mixtures) == 3
+        assert len(members.fitted[0].model.companions.mixtures) == 3
         said.append(members.log_probabilities(test))
     np.testing.assert_allclose(np.concatenate(said), model.model_.held.values, atol=1e-10)
     # The check can fail: members that have seen all rows say something else.
@@ -133,6 +133,6 @@ def test_kernels_of_a_stack_share_their_companions_and_a_complete_table_has_one(
     whole = X.assign(wind=1.0 * np.arange(60), pressure=X["pressure"].fillna(0.0), sky="grey")
     for cells, number in ((X, 3), (whole, 1)):
         model = StackedClassifier(["laplace", "laplace_short"], cv=2, random_state=0).fit(cells, y)
-        one, other = (member.model.companions for member in model.model_.members.own)
+        one, other = (member.model.companions for member in model.model_.members.fitted)
         assert one is other
         assert len(one.mixtures) == number

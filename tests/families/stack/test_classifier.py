@@ -101,7 +101,7 @@ def test_probabilities_are_the_tempered_pool_of_tempered_members(fitted) -> None
     X.iloc[0] = np.nan
     rows = new_rows(fitted.fitted_, X).cells
     model = fitted.model_
-    own = [one.model.class_log_joint(one.columns.applied(rows)) for one in model.members.own]
+    own = [one.model.class_log_joint(one.columns.applied(rows)) for one in model.members.fitted]
     said = np.stack(own, axis=1)
     pools, shares = (model.pool, *model.knot_pools), np.log(fitted.fitted_.class_shares)
     found = fitted.predict_proba(X)
@@ -149,8 +149,8 @@ def test_members_with_learned_rates_are_named() -> None:
     model = StackedClassifier(names, cv=2, random_state=0).fit(X, y)
     assert model.members_ == names
     alone = StackedClassifier(["gaussian_loo", "normal"], cv=2, random_state=0).fit(X, y)
-    rates = model.model_.members.own[2].model.rates
-    np.testing.assert_array_equal(alone.model_.members.own[0].model.rates, rates)
+    rates = model.model_.members.fitted[2].model.rates
+    np.testing.assert_array_equal(alone.model_.members.fitted[0].model.rates, rates)
 
 
 def test_neither_units_nor_order_matter(fitted) -> None:

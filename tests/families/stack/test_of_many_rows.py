@@ -69,7 +69,7 @@ def test_the_status_says_what_saw_which_rows(model: StackedClassifier) -> None:
     assert 100 <= judged < 120
     assert f"{judged} different rows held out gave weights and temperatures." in model.status_
     assert judged <= len(model.out_of_fold_) < N / 2  # copies of a row have the same answer
-    members = {one.name: one.model for one in model.fitted_.model.members.own}
+    members = {one.name: one.model for one in model.fitted_.model.members.fitted}
     network = members["laplace_short"]
     assert 145 <= len(network.basis.exemplars.mean) <= 150  # labels apart
     shares = np.bincount(model.fitted_.rows.labels) / N

@@ -76,7 +76,9 @@ def test_what_is_kept_of_members_predicts_as_the_whole() -> None:
         members.condensed.log_probabilities(rows), members.log_probabilities(rows), atol=1e-10
     )
     kernels = [
-        one.model for one in members.condensed.own if one.name.startswith(("laplace", "gaussian"))
+        one.model
+        for one in members.condensed.fitted
+        if one.name.startswith(("laplace", "gaussian"))
     ]
     assert len(kernels) > 1
     assert all(model.n_features == 1 for model in kernels)
@@ -97,15 +99,15 @@ def test_members_in_single_precision_predict_as_the_whole_and_take_less(kind: st
         rounded.log_probabilities(rows), whole.log_probabilities(rows), atol=1e-5
     )
     for members in (rounded, model.model_.members, whole.condensed.rounded):
-        for one in members.own:
+        for one in members.fitted:
             if one.name.startswith(("laplace", "gaussian")):
                 held = one.model.basis.projection
                 np.testing.assert_array_equal(held, held.astype(np.float32))
     sizes = [
-        sum(strip.nbytes for strip in pack(list(of.own))[1].values()) for of in (rounded, whole)
+        sum(strip.nbytes for strip in pack(list(of.fitted))[1].values()) for of in (rounded, whole)
     ]
     assert sizes[0] < 0.6 * sizes[1]
-    transforms = [{id(one.columns) for one in of.own} for of in (rounded, whole)]
+    transforms = [{id(one.columns) for one in of.fitted} for of in (rounded, whole)]
     assert len(transforms[0]) == len(transforms[1])  # what members see alike is still made once
 
 
@@ -135,7 +137,7 @@ def test_a_model_of_170_rows_with_intervals_takes_a_megabyte(tmp_path: Path) -> 
 
 def test_equal_arrays_and_records_are_stored_once() -> None:
     model, _ = fitted(MODEL)
-    members = list(model.model_.members.own)
+    members = list(model.model_.members.fitted)
     sizes = [sum(strip.nbytes for strip in pack(of)[1].values()) for of in (members, members * 2)]
     assert sizes[0] == sizes[1]
 
@@ -144,7 +146,7 @@ def test_kernels_share_their_companion_after_loading(tmp_path: Path) -> None:
     X, y = table("mixed")
     model = bayesrbf.StackedClassifier(("laplace", "laplace_short"), cv=2, random_state=0).fit(X, y)
     model.save(tmp_path / "m")
-    first, second = bayesrbf.load(tmp_path / "m").model_.members.own
+    first, second = bayesrbf.load(tmp_path / "m").model_.members.fitted
     assert first.columns is second.columns
     assert first.model.companions is second.model.companions
 
