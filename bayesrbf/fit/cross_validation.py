@@ -296,8 +296,8 @@ def refuse_unlabelled(y: object, unlabelled: object, owner: str) -> None:
     if n_unlabelled:
         marked = "" if unlabelled is None else f"unlabelled={unlabelled!r}"
         raise ValueError(
-            f"{owner}.score needs labels, and {n_unlabelled} of the rows to be scored have none. To "
-            f"cross-validate, take cv=LabelledKFold({marked}) and scoring="
+            f"{owner}.score needs labels, and {n_unlabelled} of the rows to be scored have none. "
+            f"To cross-validate, take cv=LabelledKFold({marked}) and scoring="
             f"labelled_scorer({marked}) of bayesrbf: rows without a label then teach and are not "
             "scored."
         )
