@@ -7,7 +7,7 @@ import pytest
 
 import bayesrbf
 from bayesrbf import MixtureDensity, MixturePrior
-from bayesrbf.families.hybrid.density import N_COMPONENTS, STRENGTHS
+from bayesrbf.families.hybrid.density import N_COMPONENTS, PRIOR_STRENGTHS
 from bayesrbf.families.hybrid.selection import COMPARED_TYPES
 
 AUTO = MixtureDensity(
@@ -38,12 +38,12 @@ def test_what_was_chosen_is_what_the_arguments_would_have_asked_for() -> None:
     chosen = AUTO.fit(X)
     best = chosen.candidates_[0]
     assert best.covariance_type in COMPARED_TYPES
-    assert best.strength in STRENGTHS
+    assert best.prior_strength in PRIOR_STRENGTHS
     default = 2.0 if best.covariance_type == "diag" else 3.0
     asked = MixtureDensity(
         best.n_components,
         covariance_type=best.covariance_type,
-        prior=MixturePrior(degrees_of_freedom=best.strength * default),
+        prior=MixturePrior(degrees_of_freedom=best.prior_strength * default),
         column_transforms="power",
         random_state=0,
     ).fit(X)
@@ -69,7 +69,7 @@ def test_columns_that_are_nearly_functions_of_each_other_weaken_the_prior() -> N
     X = np.column_stack([z + 0.02 * rng.normal(size=(150, 1)) for _ in range(6)])
     new = np.column_stack([z[::-1] + 0.02 * rng.normal(size=(150, 1)) for _ in range(6)])
     chosen = MixtureDensity(prior="cv", random_state=0).fit(X)
-    assert chosen.candidates_[0].strength < 1
+    assert chosen.candidates_[0].prior_strength < 1
     assert chosen.score(new) > MixtureDensity(random_state=0).fit(X).score(new) + 1
 
 
@@ -81,4 +81,4 @@ def test_tiny_tables_have_a_density(X: np.ndarray) -> None:
 def test_categories_have_no_covariance_to_choose() -> None:
     X = np.random.default_rng(0).choice(["a", "b"], size=(60, 2)).astype(object)
     chosen = AUTO.fit(X)
-    assert {(one.covariance_type, one.strength) for one in chosen.candidates_} == {("full", 1.0)}
+    assert {(one.covariance_type, one.prior_strength) for one in chosen.candidates_} == {("full", 1.0)}
