@@ -51,11 +51,11 @@ def broken(folder: Path) -> Iterator[str]:
             if parts.scheme or parts.netloc:
                 continue
             target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
-            told = f"{file.relative_to(root)} links to {link}"
+            message = f"{file.relative_to(root)} links to {link}"
             if not target.exists():
-                yield f"{told}, which is not there"
+                yield f"{message}, which is not there"
             elif target in pages and unquote(parts.fragment) not in pages[target].places:
-                yield f"{told}, and that page has no such place"
+                yield f"{message}, and that page has no such place"
 
 
 def check(app: Sphinx, error: Exception | None) -> None:
