@@ -168,8 +168,8 @@ def _check_cost(cost: object, argument: str) -> None:
 
 # Expected gain of measuring a missing cell.
 #
-# With R the doubt about the class of a row, its entropy or the cost of the best decision, a cell j
-# is worth
+# With R the uncertainty about the class of a row, its entropy or the cost of the best decision, a
+# cell j is worth
 #
 # .. math:: R[p(c | x_o)] - \sum_v p(x_j = v | x_o) \, R[p(c | x_o, x_j = v)],
 #
@@ -216,7 +216,7 @@ def measurement_gains(
     measured: Bool[np.ndarray, "obs column"],
     mixture: FittedMixture,
     columns: Columns,
-    doubt: Callable[[Observations], Float[np.ndarray, " row"]],
+    uncertainty: Callable[[Observations], Float[np.ndarray, " row"]],
 ) -> Float[np.ndarray, "obs column"]:
     """Expected fall of the uncertainty of a row if a missing cell were measured; NaN elsewhere.
 
@@ -225,7 +225,7 @@ def measurement_gains(
     gains = np.full(measured.shape, np.nan)
     for row_slice in in_blocks(rows.n_obs, NUMBERS_OF_OUTCOME * OUTCOMES):
         block = np.arange(row_slice.start, row_slice.stop)
-        before = doubt(rows.take(block))
+        before = uncertainty(rows.take(block))
         for position in np.flatnonzero(measured[block].any(axis=0)).tolist():
             row_indices = block[measured[block, position]]
             subset = rows.take(row_indices)
@@ -239,7 +239,7 @@ def measurement_gains(
                     subset.take(row), position, values[row, which], columns
                 )
                 after += np.bincount(
-                    row, shares[row, which] * doubt(rows_measured), row_indices.size
+                    row, shares[row, which] * uncertainty(rows_measured), row_indices.size
                 )
             gains[row_indices, position] = before[row_indices - row_slice.start] - after
     return gains
@@ -266,17 +266,17 @@ def acquire_cells(
     measured = ~table.observed_cells(cells, columns) & ~np.isnan(prices)
     measured[:, columns.left_out] = False
 
-    def doubt(subset: Observations) -> Float[np.ndarray, " row"]:
+    def uncertainty(subset: Observations) -> Float[np.ndarray, " row"]:
         p = np.exp(fit.class_log_probabilities(subset, draws))
         return entropy(p) if losses is None else expected_costs(p, losses).min(axis=1)
 
-    gain = measurement_gains(cells, measured, fit.density, columns, doubt)
+    gain = measurement_gains(cells, measured, fit.density, columns, uncertainty)
     price = np.where(measured, prices, np.nan)
     best = best_measurement(gain, price, per_price=losses is None)
     chosen = np.array([*columns.names, ""])[best]
     paid = np.column_stack([price, np.full(len(price), np.nan)])[np.arange(len(price)), best]
     cell, row = (names.OBS, names.COLUMN), (names.OBS,)
-    falls = "expected fall of the doubt about the class if the cell were measured"
+    falls = "expected fall of the uncertainty about the class if the cell were measured"
     variables = {
         "gain": (cell, gain, falls),
         "price": (cell, price, "price of measuring the cell"),

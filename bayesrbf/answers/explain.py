@@ -324,7 +324,7 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
     """Why the interval of each row is as wide as it is, part by part.
 
     The parts are those of the law in :doc:`/uncertainty`. The interval of a part is what it would
-    be if nothing else were in doubt, around the same probability:
+    be if nothing else were uncertain, around the same probability:
 
     - ``before any label``: the prior of the pool's error, for a complete row;
     - ``missing cells``: the same prior given the cells that are missing, over which it averages;

@@ -88,7 +88,7 @@ def predict_posterior(
 def uncertainty(
     fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY, asked_at: object = None
 ) -> xr.Dataset:
-    """Class probabilities with intervals, kinds of doubt and the novelty of each row."""
+    """Class probabilities with intervals, kinds of uncertainty and the novelty of each row."""
     from bayesrbf.fit.row_answers import to_dataset
 
     rows = new_rows(fit, X, holes=True)

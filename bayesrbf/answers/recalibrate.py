@@ -93,7 +93,7 @@ def recalibrate[C: Classifier](
     classifier
         A new one of the same class, whose ``updates_`` say what was done, when, with how many rows,
         and why. Digests of the rows tell :func:`validate` that they are not new. With draws,
-        intervals count the doubt about intercepts and slope. It can be updated again.
+        intervals count the uncertainty about intercepts and slope. It can be updated again.
 
     Raises
     ------

@@ -361,7 +361,7 @@ class Classifier(ClassifierMixin, Estimator):
     def uncertainty(
         self, X: object, prob: float = 0.9, *, memory: int = MEMORY, asked_at: object = None
     ) -> xr.Dataset:
-        """Class probabilities with intervals, kinds of doubt and the novelty of each row.
+        """Class probabilities with intervals, kinds of uncertainty and the novelty of each row.
 
         Where :meth:`predict_proba` is not the mean of the draws, they are moved so that it is their
         median, or nearly their mean for a stack (:doc:`/uncertainty`).
@@ -383,7 +383,7 @@ class Classifier(ClassifierMixin, Estimator):
         xarray.Dataset
             ``probability`` (:meth:`predict_proba`), sd and interval per class; entropies in nats;
             ``log_density`` of the cells; :meth:`novelty`. Without draws, intervals and kinds of
-            doubt are NaN. :func:`bayesrbf.rehearse` tries how often such intervals hold.
+            uncertainty are NaN. :func:`bayesrbf.rehearse` tries how often such intervals hold.
             ``attrs["assumes_model"]`` is 1 where they hold only if the model is right.
             ``to_dataframe()`` has one line for every row, as for all answers about rows.
         """

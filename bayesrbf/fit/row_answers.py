@@ -96,7 +96,7 @@ def to_dataset(
     if_right = ", if the model is right" if assumes_model else ""
     end = f"end of the equal-tailed interval of the class probability{if_right}"
     overlap = "what knowing the draw would leave: overlap of the classes (nats)"
-    doubt = "what knowing the draw would take away: doubt about the model (nats)"
+    uncertainty = "what knowing the draw would take away: uncertainty about the model (nats)"
     of_cells = "log density of the observed cells under the mixture (nats)"
     typical = "share of the model's own rows with the same holes that are more typical"
     familiar = "probability that cells are missing for the reasons of training; NaN: not judged"
@@ -107,7 +107,7 @@ def to_dataset(
         "upper": (by_class, summary.upper * unknown, f"upper {end}"),
         "total_entropy": (row, summary.total, "entropy of the class probabilities (nats)"),
         "aleatoric_entropy": (row, summary.aleatoric * unknown, overlap),
-        "epistemic_entropy": (row, summary.epistemic * unknown, doubt),
+        "epistemic_entropy": (row, summary.epistemic * unknown, uncertainty),
         "log_density": (row, summary.log_density, of_cells),
         "novelty": (row, of_rows["novelty"], typical),
         "familiarity": (row, of_rows["familiarity"], familiar),

@@ -16,8 +16,8 @@ the mode under the priors
 whose second numbers are standard deviations: with few rows the model stays nearly as it was. The
 scale s is the most probable one, by Laplace's approximation: a great change is not held back. The
 intercepts sum to 0, whatever the order of the classes; of two classes the log odds move by
-:math:`a_1 - a_0`, twice the second. Their doubt is the inverse curvature at the mode. Draws of a
-and b from it are paired with the draws of the model.
+:math:`a_1 - a_0`, twice the second. Their uncertainty is the inverse curvature at the mode. Draws
+of a and b from it are paired with the draws of the model.
 
 See Steyerberg (2019), Clinical prediction models, chapter 20, and Vergouwe et al. (2017), A closed
 testing procedure to select an appropriate method for updating prediction models, Statistics in

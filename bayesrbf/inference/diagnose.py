@@ -311,7 +311,7 @@ def judge_search(attributes: Mapping[str, float | int | str]) -> Iterator[Findin
     slope, error = float(attributes["gradient_norm"]), float(attributes["mean_error"])
     message = str(attributes["convergence"])
     yield Finding("variational_slope", slope, message, bool(attributes["converged"]))
-    text = "The fixed draws of the objective leave the mean of a coordinate in doubt by this many "
+    text = "The fixed draws of the objective leave the mean of a coordinate uncertain by this many "
     good = not error > MEAN_ERROR
     advice = "." if good else ": use refine('advi', pairs=64)."
     yield Finding("variational_error", error, f"{text}posterior deviations{advice}", good)

@@ -60,8 +60,8 @@ def rows() -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("class_prior", some_quick([None, PRIOR], PRIOR))
-@pytest.mark.parametrize(("loss", "doubt"), [(None, entropies), (COSTS, least_costs)])
-def test_gains_are_brute_force(class_prior: Any, loss: Any, doubt: Any) -> None:
+@pytest.mark.parametrize(("loss", "uncertainty"), [(None, entropies), (COSTS, least_costs)])
+def test_gains_are_brute_force(class_prior: Any, loss: Any, uncertainty: Any) -> None:
     model = (
         mixture()
         if class_prior is None
@@ -70,7 +70,7 @@ def test_gains_are_brute_force(class_prior: Any, loss: Any, doubt: Any) -> None:
     X = rows()
     gain = model.acquire_cells(X, loss=loss)["gain"].to_pandas()
     np.testing.assert_array_equal(gain.isna(), X.notna())
-    before = doubt(model.predict_proba(X))
+    before = uncertainty(model.predict_proba(X))
     grids = {"wind": np.linspace(-12, 16, 4001), "pressure": 1e5 + np.linspace(-4e3, 4e3, 4001)}
     for n in range(len(X)):
         row = X.iloc[[n]]
@@ -78,12 +78,14 @@ def test_gains_are_brute_force(class_prior: Any, loss: Any, doubt: Any) -> None:
             law = model.conditional(row, column)
             if column == "sky":
                 p = law.probabilities("sky").iloc[0]
-                after = p.to_numpy() @ doubt(model.predict_proba(filled(row, "sky", list(p.index))))
+                after = p.to_numpy() @ uncertainty(
+                    model.predict_proba(filled(row, "sky", list(p.index)))
+                )
             else:
                 cells = filled(row, column, grids[column])
                 density = np.exp(model.conditional(cells, column).log_density(cells).to_numpy())
                 assert trapezoid(density, grids[column]) == pytest.approx(1, abs=1e-6)
-                after = trapezoid(density * doubt(model.predict_proba(cells)), grids[column])
+                after = trapezoid(density * uncertainty(model.predict_proba(cells)), grids[column])
             error = 4e-3 if loss is None else 0.06  # costs up to 50 have corners
             assert gain.loc[n, column] == pytest.approx(before[n] - after, abs=error)
 

@@ -1,4 +1,4 @@
-"""An update by labelled rows: its law, its fit, its doubt, and what stays as it was."""
+"""An update by labelled rows: its law, its fit, its uncertainty, and what stays as it was."""
 
 from __future__ import annotations
 
@@ -293,7 +293,7 @@ def test_none_leaves_all_answers_as_they_were(name):
 
 
 @pytest.mark.parametrize("name", ["mixture", "stack"])
-def test_intervals_count_the_doubt_about_the_update(name):
+def test_intervals_count_the_uncertainty_about_the_update(name):
     model, (X, y) = fitted(name), local(40)
     updated = recalibrate(model, X, y, "slope")
     sure = replace(updated.updates_[0], covariance=np.zeros((4, 4)))
@@ -307,7 +307,7 @@ def test_intervals_count_the_doubt_about_the_update(name):
     assert bool((told["lower"] <= told["probability"]).all())
 
 
-def test_the_doubts_of_model_and_update_add_up():
+def test_the_uncertainties_of_model_and_update_add_up():
     X, y = population(400, (0.5, 0.5, 0.0), 0)
     model = KernelNetworkClassifier(n_basis=5, random_state=0).fit(X, y).refine(draws=2000)
     updated = recalibrate(model, *population(40, (0.8, 0.2, 0.0), 1), "slope")

@@ -311,7 +311,7 @@ def test_entropies_split_and_are_not_negative():
 @pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
 @pytest.mark.parametrize("way", ["averaged", "point", "centred", "corrected, with label_noise"])
 @pytest.mark.parametrize("log_ratio", [AS_TRAINED, MOVED], ids=["as trained", "moved"])
-def test_both_kinds_of_doubt_are_there_wherever_draws_are_not_certain(way, spread, log_ratio):
+def test_both_kinds_of_uncertainty_are_there_wherever_draws_are_not_certain(way, spread, log_ratio):
     """However far draws lie apart, and whatever is given out: the overlap of a row is not lost."""
     p = posterior(log_ratio=log_ratio, spread=spread)
     given = np.random.default_rng(3).dirichlet(np.full(N_CLASSES, 0.3), size=N_OBS)
@@ -326,7 +326,7 @@ def test_both_kinds_of_doubt_are_there_wherever_draws_are_not_certain(way, sprea
     assert (found.epistemic > 0).all()
 
 
-def test_draws_that_say_the_same_for_sure_say_nothing_of_the_kinds_of_doubt():
+def test_draws_that_say_the_same_for_sure_say_nothing_of_the_kinds_of_uncertainty():
     given = np.full((N_OBS, N_CLASSES), 1 / N_CLASSES)
     sure = posterior(spread=0.0, log_ratio=np.array([0.0, -800.0, -800.0]))
     found = sure.summary(rows(), 0.9, given)

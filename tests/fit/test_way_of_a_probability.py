@@ -202,7 +202,7 @@ def test_a_new_stage_is_a_class_and_a_line(
 
 
 @pytest.mark.parametrize(("way", "bound"), [("as trained", 0.01), ("updated", 0.04)])
-def test_parts_of_the_doubt_add_up_before_the_centre(way: str, bound: float) -> None:
+def test_parts_of_the_uncertainty_add_up_before_the_centre(way: str, bound: float) -> None:
     """Draw by draw in log odds; a slope of an update also multiplies the error."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

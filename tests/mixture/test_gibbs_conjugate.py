@@ -139,9 +139,11 @@ def log_normaliser(density: Conjugate) -> float:
     def log_beta(concentration: np.ndarray) -> float:
         return float(gammaln(concentration).sum() - gammaln(concentration.sum(axis=-1)).sum())
 
-    total = log_beta(density.classes) + sum(log_beta(level) for level in density.levels) total +=
-    sum(log_beta(density.weights[part]) for part in density.specification.class_slices) return total
-    - 0.5 * float(np.log(density.sample_size).sum()) + of_precisions(density.precisions)
+    total = log_beta(density.classes) + sum(log_beta(level) for level in density.levels)
+    total += sum(log_beta(density.weights[part]) for part in density.specification.class_slices)
+    return (
+        total - 0.5 * float(np.log(density.sample_size).sum()) + of_precisions(density.precisions)
+    )
 
 
 def of_precisions(density: ConjugatePrecisions) -> float:

@@ -269,8 +269,8 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
 
     def _answers_about(self, X: object) -> dict[str, np.ndarray]:
         """Answers about a row that are tried where a file is read."""
-        doubt = self.uncertainty(X)["probability"].to_numpy()
-        return super()._answers_about(X) | {"uncertainty": doubt}
+        uncertainty = self.uncertainty(X)["probability"].to_numpy()
+        return super()._answers_about(X) | {"uncertainty": uncertainty}
 
     # ---- rows
 

@@ -445,7 +445,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
         xarray.Dataset
             Over obs, in the units of the response: ``mean`` and ``sd`` (:meth:`predict`), the ends
             ``lower`` and ``upper`` of :meth:`predict_interval`, and ``sd_of_mean``, the part of
-            ``sd`` that comes from missing cells and, after :meth:`refine`, from doubt about
+            ``sd`` that comes from missing cells and, after :meth:`refine`, from uncertainty about
             the parameters. Where the logarithm is modelled, ``median`` in place of ``mean``, and
             ``sd_of_log`` and ``sd_of_mean_of_log`` of the logarithm. ``log_density`` of the cells
             in nats; :meth:`novelty`. ``to_dataframe()`` has one line for every row.

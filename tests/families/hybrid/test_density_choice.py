@@ -79,6 +79,8 @@ def test_tiny_tables_have_a_density(X: np.ndarray) -> None:
 
 
 def test_categories_have_no_covariance_to_choose() -> None:
-    X = np.random.default_rng(0).choice(["a", "b"], size=(60, 2)).astype(object) chosen =
-    AUTO.fit(X) assert {(one.covariance_type, one.prior_strength) for one in chosen.candidates_} ==
-    {("full", 1.0)}
+    X = np.random.default_rng(0).choice(["a", "b"], size=(60, 2)).astype(object)
+    chosen = AUTO.fit(X)
+    assert {(one.covariance_type, one.prior_strength) for one in chosen.candidates_} == {
+        ("full", 1.0)
+    }

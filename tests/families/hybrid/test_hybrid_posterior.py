@@ -144,7 +144,9 @@ def test_the_declared_graph_has_the_variables_of_the_posterior() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.* in the unit of training:UserWarning")
-def test_more_rows_take_away_epistemic_doubt_in_proportion_and_far_rows_have_more_of_it() -> None:
+def test_more_rows_take_away_epistemic_uncertainty_in_proportion_and_far_rows_have_more_of_it() -> (
+    None
+):
     """Four times the rows leave about a quarter of it, whatever the rows are like."""
 
     def doubt(n: int) -> tuple[float, float]:

@@ -278,7 +278,7 @@ def test_an_average_has_every_mode_by_its_share() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_the_doubt_between_modes_is_epistemic() -> None:
+def test_the_uncertainty_between_modes_is_epistemic() -> None:
     new = doubtful(60, 3)[0]
     new[::3, 0] = np.nan
     told = {}
