@@ -36,10 +36,12 @@ def missing_fraction_of(
     array([0.5])
     """
     measured = np.column_stack([~np.isnan(rows.real), rows.codes >= 0])
-    columns = np.unique(column_of[column_of >= 0])
-    missing = ~(measured @ (column_of[:, None] == columns))
-    shares: np.ndarray = missing.sum(axis=1) / max(1, columns.size)
-    return shares
+    order = np.argsort(column_of, kind="stable")[(column_of < 0).sum() :]
+    if not order.size:
+        return np.zeros(len(measured))
+    starts = np.flatnonzero(np.diff(column_of[order], prepend=-1))
+    missing = ~np.logical_or.reduceat(measured[:, order], starts, axis=1)
+    return np.asarray(missing.mean(axis=1))
 
 
 def hats(missing_fraction: Float[np.ndarray, "*rows"]) -> Float[np.ndarray, "*rows knot"]:

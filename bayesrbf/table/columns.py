@@ -19,7 +19,7 @@ from bayesrbf.reading.notes import listed
 from bayesrbf.reading.noticing import KnownLevels, in_one_spelling
 from bayesrbf.table.containers import Cells, missing_cells, read_cells
 from bayesrbf.table.kinds import Empty, Kind, kind_named, recognised, sorted_levels
-from bayesrbf.table.order import ColumnMoments, column_moments, unit_of
+from bayesrbf.table.order import ColumnMoments, column_moments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -651,7 +651,7 @@ class RowSums:
 
     by_label: Float[np.ndarray, " label"]
     """Weight of the rows of every class, and last of those without a label."""
-    reals: tuple[ColumnMoments, ...]
+    reals: ColumnMoments
     levels: tuple[Float[np.ndarray, " _"], ...]
     """Weight of every level of every categorical column."""
 
@@ -661,7 +661,7 @@ class RowSums:
         observed = [codes >= 0 for codes in rows.codes.T]
         return cls(
             _counts(rows.labels % (n_classes + 1), rows.weights, n_classes + 1),
-            tuple(column_moments(column, rows.weights) for column in rows.real.T),
+            column_moments(rows.real, rows.weights),
             tuple(
                 _counts(codes[present], rows.weights[present], size)
                 for codes, present, size in zip(rows.codes.T, observed, n_levels, strict=True)
@@ -673,16 +673,14 @@ class RowSums:
         return replace(
             self,
             by_label=self.by_label + other.by_label,
-            reals=tuple(map(ColumnMoments.joined, self.reals, other.reals)),
+            reals=self.reals.joined(other.reals),
             levels=tuple(map(np.add, self.levels, other.levels)),
         )
 
     @property
     def units(self) -> Standardisation:
         """Location and scale of the real columns over the whole table."""
-        pairs = [unit_of(moments, position) for position, moments in enumerate(self.reals)]
-        location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
-        return Standardisation(location, scale)
+        return self.reals.units
 
     @property
     def marginals(self) -> tuple[Float[np.ndarray, " _"], ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -209,8 +208,8 @@ class _Cells:
     def of(cls, rows: Observations) -> _Cells:
         """Ranks and numbers of the cells of a table."""
         ranks = np.empty(rows.real.shape[::-1], np.uint32)
-        for position, column in enumerate(rows.real.T):
-            ranks[position] = _cell_ranks(column)
+        for block in in_blocks(len(ranks), rows.n_obs, cached=True):
+            ranks[block] = _cell_ranks(rows.real.T[block])
         sizes = rows.codes.max(axis=0, initial=-1) + 1
         first = np.cumsum(sizes) - sizes + 1
         levels = np.where(rows.codes < 0, 0, rows.codes + first).T
@@ -329,22 +328,22 @@ def _parted(colours: Colours, contents: Colours) -> Colours | None:
     return np.where(np.arange(colours.size) == chosen, ~colours, colours)
 
 
-def _cell_ranks(column: Float[np.ndarray, " row"]) -> UInt32[np.ndarray, " row"]:
-    """Ranks of cells from 1; 0 where they are missing."""
-    ranks = _ranks(column)
+def _cell_ranks(columns: Float[np.ndarray, "column row"]) -> UInt32[np.ndarray, "column row"]:
+    """Ranks of the cells of each column from 1; 0 where they are missing."""
+    ranks = _ranks(columns)
     ranks += 1
-    ranks[np.isnan(column)] = 0
+    ranks[np.isnan(columns)] = 0
     return ranks
 
 
-def _ranks(values: Float[np.ndarray, " row"]) -> UInt32[np.ndarray, " row"]:
-    """Rank of each value among the distinct ones."""
-    order = np.argsort(values)  # NaN comes last
-    rises = np.zeros(values.size, bool)
-    in_order = values[order]
-    rises[1:] = in_order[1:] != in_order[:-1]
-    ranks = np.empty(values.size, np.uint32)
-    ranks[order] = np.cumsum(rises, dtype=np.uint32)
+def _ranks(values: Float[np.ndarray, "*columns row"]) -> UInt32[np.ndarray, "*columns row"]:
+    """Rank of each value among the distinct ones of its column."""
+    order = np.argsort(values, axis=-1)  # NaN comes last
+    in_order = np.take_along_axis(values, order, axis=-1)
+    rises = np.zeros(values.shape, bool)
+    rises[..., 1:] = in_order[..., 1:] != in_order[..., :-1]
+    ranks = np.empty(values.shape, np.uint32)
+    np.put_along_axis(ranks, order, np.cumsum(rises, axis=-1, dtype=np.uint32), axis=-1)
     return ranks
 
 
@@ -393,9 +392,7 @@ def standardisation(
     >>> standardisation(np.array([[1.0, 5.0], [3.0, np.nan]]), np.ones(2))
     Standardisation(location=array([2., 5.]), scale=array([1., 1.]))
     """
-    pairs = [unit_of(column_moments(cells, weights), i) for i, cells in enumerate(real.T)]
-    location, scale = np.array(pairs, dtype=np.float64).reshape(-1, 2).T.copy()
-    return Standardisation(location, scale)
+    return column_moments(real, weights).units
 
 
 def check_spreads(
@@ -404,8 +401,7 @@ def check_spreads(
     names: tuple[str, ...],
 ) -> None:
     """ValueError if the square of a column's positive spread under- or overflows."""
-    for name, column in zip(names, real.T, strict=True):
-        scale = _scale_of(column_moments(column, weights))
+    for name, scale in zip(names, column_moments(real, weights).scales, strict=True):
         if not _MIN_COLUMN_SCALE <= scale <= 1 / _MIN_COLUMN_SCALE:
             beyond = "below 1e-154" if scale < _MIN_COLUMN_SCALE else "beyond 1e154"
             raise ValueError(
@@ -416,63 +412,69 @@ def check_spreads(
 
 @dataclass(frozen=True)
 class ColumnMoments:
-    """Weight, mean, spread and largest absolute value of a column's observed cells."""
+    """Weight, mean, spread and largest absolute value of the observed cells of every column."""
 
-    mass: float
-    mean: float
-    spread: float
-    largest: float
+    mass: Float[np.ndarray, " feature"]
+    mean: Float[np.ndarray, " feature"]
+    spread: Float[np.ndarray, " feature"]
+    largest: Float[np.ndarray, " feature"]
+
+    @property
+    def scales(self) -> Float[np.ndarray, " feature"]:
+        """The spreads; 1 for a column that is constant up to rounding."""
+        return np.where(self.spread > _ROUNDING_OF_SPREAD * self.largest, self.spread, 1.0)
+
+    @property
+    def units(self) -> Standardisation:
+        """Location and scale of every column; ValueError if a spread is too large."""
+        scales = self.scales
+        for position in np.flatnonzero(scales > 1 / _MIN_COLUMN_SCALE):
+            raise ValueError(
+                f"Real column {position} has a spread of {scales[position]:.3g}, beyond 1e154; "
+                "rescale it."
+            )
+        return Standardisation(self.mean, np.where(scales >= _MIN_COLUMN_SCALE, scales, 1.0))
 
     def joined(self, other: ColumnMoments) -> ColumnMoments:
         """Moments of the cells of two blocks (Chan, Golub and LeVeque, 1983)."""
         mass = self.mass + other.mass
-        if not self.mass or not other.mass:
-            return self if self.mass else other
-        share, apart = other.mass / mass, other.mean - self.mean
-        terms = (
-            np.sqrt(1 - share) * self.spread,
-            np.sqrt(share) * other.spread,
-            np.sqrt(share * (1 - share)) * apart,
-        )
-        largest = max(self.largest, other.largest)
-        return ColumnMoments(mass, self.mean + share * apart, float(math.hypot(*terms)), largest)
+        share = other.mass / np.where(mass > 0, mass, 1.0)
+        apart = other.mean - self.mean
+        within = np.hypot(np.sqrt(1 - share) * self.spread, np.sqrt(share) * other.spread)
+        spread = np.hypot(within, np.sqrt(share * (1 - share)) * apart)
+        largest = np.maximum(self.largest, other.largest)
+        return ColumnMoments(mass, self.mean + share * apart, spread, largest)
 
 
 def column_moments(
-    column: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
+    real: Float[np.ndarray, "obs feature"], weights: Float[np.ndarray, " obs"]
 ) -> ColumnMoments:
-    """Moments of one column, free of overflow, underflow and cancellation."""
-    used = ~np.isnan(column) & (weights > 0)
-    values, mass = column[used], weights[used]
-    if not values.size:
-        return ColumnMoments(0.0, 0.0, 0.0, 0.0)
-    share = mass / mass.max()
-    share /= share.sum()
-    least, most = values.min(), values.max()
-    largest = float(max(-least, most))
+    """Moments of the columns, free of overflow, underflow and cancellation."""
+    moments = np.zeros((4, real.shape[1]))
+    for block in in_blocks(real.shape[1], len(real), cached=True):
+        moments[:, block] = _moments(np.ascontiguousarray(real.T[block]), weights)
+    return ColumnMoments(*moments)
+
+
+def _moments(
+    columns: Float[np.ndarray, "feature obs"], weights: Float[np.ndarray, " obs"]
+) -> tuple[Float[np.ndarray, " feature"], ...]:
+    """Weight, mean, spread and largest absolute value of each column; 0 without a cell."""
+    used = ~np.isnan(columns) & (weights > 0)
+    mass = np.where(used, weights, 0.0)
+    share = mass / mass.max(axis=1, initial=1e-300, keepdims=True)
+    share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
+    values, any_used = np.where(used, columns, 0.0), used.any(axis=1)
+    least = np.where(any_used, columns.min(axis=1, initial=np.inf, where=used), 0.0)
+    most = np.where(any_used, columns.max(axis=1, initial=-np.inf, where=used), 0.0)
+    largest = np.maximum(-least, most)
     # A power of two takes the largest cell into [0.5, 1) without rounding.
-    exponent = math.frexp(largest)[1]
-    unit = np.ldexp(values, -exponent)
+    exponent = np.frexp(largest)[1]
+    unit = np.ldexp(values, -exponent[:, None])
     centre = np.ldexp(least, -exponent) / 2 + np.ldexp(most, -exponent) / 2
-    mean = centre + share @ (unit - centre)
-    spread = math.sqrt(share @ (unit - mean) ** 2)
-    mean, spread = np.ldexp((mean, spread), exponent).tolist()
-    return ColumnMoments(float(mass.sum()), mean, spread, largest)
-
-
-def unit_of(moments: ColumnMoments, position: int) -> tuple[float, float]:
-    """Location and scale of a column; ValueError with its position if the spread is too large."""
-    scale = _scale_of(moments)
-    if scale > 1 / _MIN_COLUMN_SCALE:
-        raise ValueError(
-            f"Real column {position} has a spread of {scale:.3g}, beyond 1e154; rescale it."
-        )
-    return moments.mean, scale if scale >= _MIN_COLUMN_SCALE else 1.0
-
-
-def _scale_of(moments: ColumnMoments) -> float:
-    """The spread; 1 for a column that is constant up to rounding."""
-    return moments.spread if moments.spread > _ROUNDING_OF_SPREAD * moments.largest else 1.0
+    mean = centre + (share * (unit - centre[:, None])).sum(axis=1)
+    spread = np.sqrt((share * (unit - mean[:, None]) ** 2).sum(axis=1))
+    return mass.sum(axis=1), np.ldexp(mean, exponent), np.ldexp(spread, exponent), largest
 
 
 def marginals(

@@ -27,7 +27,7 @@ def of_no_file(body: str) -> Callable[[float], float]:
 def test_a_first_compilation_is_told_once(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ANNOUNCEMENT, "said", False)
+    monkeypatch.setattr(ANNOUNCEMENT, "reported", False)
     assert of_no_file("2 * x")(1.5) == 3.0
     assert of_no_file("3 * x")(1.5) == 4.5
     [line] = caplog.messages
@@ -37,7 +37,7 @@ def test_a_first_compilation_is_told_once(
 def test_what_others_compile_is_not_told(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ANNOUNCEMENT, "said", False)
+    monkeypatch.setattr(ANNOUNCEMENT, "reported", False)
     assert njit(lambda x: 2 * x)(1.5) == 3.0
     event.start_event("numba:compile", {"dispatcher": object()})  # such as a lifted block
     assert caplog.messages == []

@@ -369,14 +369,14 @@ def _joined(
     split = feature >= 0
     rank = np.concatenate([tree.rank for tree in nodes])
     threshold = np.zeros(feature.size)
-    for column, different in enumerate(values):
+    for column in np.unique(feature[split]):
         in_column = feature == column
         ranks = rank[in_column]
         if edges is not None:
             # A threshold that separates known cells from missing ones is infinite.
             last = edges[column][np.minimum(ranks, edges[column].size - 1).astype(np.intp)]
             ranks = np.where(ranks < np.inf, last + 0.5, np.inf)
-        threshold[in_column] = unranked(ranks, different)
+        threshold[in_column] = unranked(ranks, values[column])
     onward = np.concatenate([tree.right + root for tree, root in zip(nodes, roots, strict=False)])
     onward[~split] = np.arange((~split).sum())
     weights = np.concatenate([tree.rows for tree in nodes])
