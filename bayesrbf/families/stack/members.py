@@ -302,14 +302,6 @@ class TreeMember:
     group: ClassVar = "trees"
     """Name of the member group: members of a group err together."""
 
-    def fit(self, rows: Observations, n_classes: int, seed: int) -> Forest | Boosting:
-        """Grow on the labelled rows, in the canonical order of columns and classes."""
-        rows = rows.take(rows.labels >= 0)
-        order = table.canonical_order(rows, n_classes)
-        rows = rows.reordered(order)
-        tree_rows = TreeRows(tree_cells(rows), rows.labels, rows.weights, n_classes)
-        return self.grow(tree_rows, seed=seed).reordered(order.inverse)
-
 
 Member = KernelMember | MixtureMember
 _LIKELIHOOD, _BLEND = Objective("likelihood"), Objective("blend", kappa=0.3)
@@ -446,8 +438,15 @@ class FittedTrees:
 def fit_trees(
     rows: Observations, names: Sequence[str], n_classes: int, seed: int
 ) -> tuple[FittedTrees, ...]:
-    """Fit members of trees by name."""
-    return tuple(FittedTrees(name, TREES[name].fit(rows, n_classes, seed)) for name in names)
+    """Grow members by name on the labelled rows, in the canonical order of columns and classes."""
+    rows = rows.take(rows.labels >= 0)
+    order = table.canonical_order(rows, n_classes)
+    rows = rows.reordered(order)
+    tree_rows = TreeRows(tree_cells(rows), rows.labels, rows.weights, n_classes)
+    return tuple(
+        FittedTrees(name, TREES[name].grow(tree_rows, seed=seed).reordered(order.inverse))
+        for name in names
+    )
 
 
 @runtime_checkable

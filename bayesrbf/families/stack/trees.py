@@ -246,6 +246,13 @@ class TreeRows:
         mantissas, exponents = np.frexp(self.weights * scale)
         return np.ldexp(np.round(mantissas * DIGITS) / DIGITS, exponents)
 
+    @cached_property
+    def ranked(self) -> tuple[Float32[np.ndarray, "obs column"], list[Float[np.ndarray, " _"]]]:
+        """Ranks of the cells and the distinct values of each column; 0 in one without a cell."""
+        ranks, values = ranked(self.cells)
+        ranks[:, np.isnan(ranks).all(axis=0)] = 0.0  # no split uses such a column
+        return ranks, values
+
     def fit(
         self,
         model: Any,
@@ -254,7 +261,6 @@ class TreeRows:
         weights: Float[np.ndarray, " copy"],
     ) -> None:
         """Fit a model of scikit-learn to ranks, or groups of ranks, of the rows ``row_index``."""
-        ranks[:, np.isnan(ranks).all(axis=0)] = 0.0  # no split uses such a column
         # Equal weights are left out: scikit-learn is slower with weights.
         sample_weight = None if (weights == 1).all() else weights
         with parallel_config("threading"):  # trees are not worth sending to processes
@@ -282,7 +288,7 @@ def grow_forest(rows: TreeRows, *, n_trees: int, seed: int, extra: bool = False)
         )
     else:
         model = RandomForestClassifier(n_trees, max_samples=drawn, random_state=seed)
-    ranks, values = ranked(rows.cells)
+    ranks, values = rows.ranked
     # Rows are drawn as often as they weigh.
     rows.fit(model, ranks, np.arange(rows.labels.size), rows.used)
     nodes = [
@@ -312,7 +318,7 @@ def grow_boosting(rows: TreeRows, *, n_steps: int, seed: int) -> Boosting:
     model = HistGradientBoostingClassifier(
         max_iter=n_steps, max_leaf_nodes=int(leaves), random_state=seed, **BOOSTING
     )
-    ranks, values = ranked(rows.cells)
+    ranks, values = rows.ranked
     groups = [grouped(column, rows.used) for column in ranks.T]
     codes = np.stack([of_column for of_column, _ in groups], axis=1)
     with threadpool_limits(1, user_api="openmp"):  # threads that wait spin beside other work
