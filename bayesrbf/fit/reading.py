@@ -17,23 +17,13 @@ from bayesrbf.base.blocks import is_collection
 from bayesrbf.base.rows import Observations, Units, copies_sentence
 from bayesrbf.fit.arguments import Arguments, prevalence, row_groups, row_weights
 from bayesrbf.fit.table import TrainingTable
+from bayesrbf.reading import noticing
 from bayesrbf.reading.notes import ColumnWarning, warn
-from bayesrbf.reading.noticing import (
-    MISSING_CODE,
-    REMEDY,
-    in_one_spelling,
-    notice,
-    numbers_as_text,
-    telling,
-    written_apart,
-)
 from bayesrbf.table.columns import Columns
-from bayesrbf.table.containers import missing_cells, read_cells
+from bayesrbf.table.containers import Cells, missing_cells, read_cells
 
 if TYPE_CHECKING:
-    from bayesrbf.reading.inferring import Values
     from bayesrbf.reading.notes import Note
-    from bayesrbf.table.kinds import Kind
 
 
 # Describes doubtful columns of a training table in one message.
@@ -136,77 +126,60 @@ def warn_of_lone_rows(
         )
 
 
-@dataclass(frozen=True)
-class _Column:
-    """A column of a training table that may be doubtful."""
-
-    name: str
-    cells: np.ndarray
-    kind: Kind
-    decided: bool
-    """Whether the user, or its dtype, says that its cells are levels."""
-
-    @property
-    def values(self) -> Values | None:
-        """Numbers, or texts with each level in one spelling; None for all other cells."""
-        if not self.kind.has_levels:
-            return self.cells if self.cells.dtype.kind == "f" and self.kind.n_reals else None
-        texts = self.cells.tolist()
-        if not all(cell is None or isinstance(cell, str) for cell in texts):
-            return None
-        level = in_one_spelling({cell for cell in texts if cell is not None})
-        return [None if cell is None else level[cell] for cell in texts]
-
-
 def _doubts(X: object, columns: Columns, codes: Codes, named: bool, grouped: bool) -> Iterator[str]:
     """A clause on each doubtful column."""
     for name in (columns.names[position] for position in columns.empty):
         yield f"column {name!r} has no cell (it is left out, and stays missing)"
     cells = read_cells(X)
-    looked = [
-        _Column(name, column, kind, decided=kind.has_levels and (named or declared))
-        for name, column, declared, kind in zip(
-            cells.names, cells.columns, cells.declared, columns.kinds, strict=True
-        )
-    ]
-    yield from _separating(looked, codes)
-    yield from _noticed(looked, grouped)
+    yield from _separating(cells, columns, codes)
+    yield from _noticed(cells, columns, named, grouped)
 
 
-def _separating(columns: Sequence[_Column], codes: Codes) -> Iterator[str]:
-    """A clause on each column that tells every class from the others."""
+def _separating(cells: Cells, columns: Columns, codes: Codes) -> Iterator[str]:
+    """A clause on each column that separates every class from the others."""
     # Numbers that separate the classes may well be measured; as few as classes, they are codes.
-    levelled: dict[str, Values] = {}
+    levelled: dict[str, Any] = {}
     n_classes = codes.max(initial=0) + 1
-    for column in columns:
-        holes = missing_cells(column.cells)
-        seen = column.cells[~holes]
+    for name, column, kind in zip(cells.names, cells.columns, columns.kinds, strict=True):
+        holes = missing_cells(column)
+        seen = column[~holes]
         # Of most columns of numbers the first hundred cells say that they are no codes.
-        few = (np.unique(cells).size <= n_classes for cells in (seen[:100], seen))
-        if column.kind.has_levels or all(few):
-            texts = zip(column.cells.tolist(), holes, strict=True)
-            levelled[column.name] = [None if hole else str(cell) for cell, hole in texts]
-    for note in telling(levelled, codes, throughout=True):
+        if kind.has_levels or all(np.unique(c).size <= n_classes for c in (seen[:100], seen)):
+            texts = zip(column.tolist(), holes, strict=True)
+            levelled[name] = [None if hole else str(cell) for cell, hole in texts]
+    for note in noticing.telling(levelled, codes, throughout=True):
         if note.topic in CLAUSES:
             yield f"column {note.column!r} {CLAUSES[note.topic](note)}"
 
 
-def _noticed(columns: Sequence[_Column], grouped: bool) -> Iterator[str]:
+def _noticed(cells: Cells, columns: Columns, named: bool, grouped: bool) -> Iterator[str]:
     """A clause on each column of numbers written as text, then on what is noticed in the others."""
-    looked: dict[str, Values] = {}
-    remedy = f" ({REMEDY})"  # Said once.
-    for column in columns:
-        texts = column.cells.tolist() if column.kind.has_levels and not column.decided else []
-        if clause := numbers_as_text(cell for cell in texts if isinstance(cell, str)):
-            yield f"column {column.name!r} {clause}{remedy}"
-            remedy = ""
-        elif (values := column.values) is not None:
-            looked[column.name] = values
-    decided = {column.name for column in columns if column.decided}
-    for note in notice(looked):
+    looked: dict[str, Any] = {}
+    decided = set[str]()
+    remedy = f" ({noticing.REMEDY})"  # Said once.
+    for name, column, declared, kind in zip(
+        cells.names, cells.columns, cells.declared, columns.kinds, strict=True
+    ):
+        if column.dtype.kind == "f" and kind.n_reals and not kind.has_levels:
+            looked[name] = column
+        elif kind.has_levels:
+            texts = column.tolist()
+            if named or declared:
+                decided.add(name)
+            elif clause := noticing.numbers_as_text(
+                cell for cell in texts if isinstance(cell, str)
+            ):
+                yield f"column {name!r} {clause}{remedy}"
+                remedy = ""
+                continue
+            levels = {cell for cell in texts if cell is not None}
+            if all(isinstance(level, str) for level in levels):
+                spelled = noticing.in_one_spelling(levels)
+                looked[name] = [spelled.get(cell) for cell in texts]
+    for note in noticing.notice(looked):
         # What is far from all others and no usual code, such as a row of zeros that were centred,
         # is told of files only.
-        usual = note.topic != "stand-in" or MISSING_CODE.fullmatch(note.value)
+        usual = note.topic != "stand-in" or noticing.MISSING_CODE.fullmatch(note.value)
         if usual and note.topic in (OF_LEVELS if note.column in decided else CLAUSES):
             yield f"column {note.column!r} {CLAUSES[note.topic](note)}{_groups(note, grouped)}"
 
@@ -217,7 +190,7 @@ def _codes_apart(columns: Columns) -> Iterator[str]:
 
     for name, levels in columns.levels_of.items():
         texts = [level for level in levels if isinstance(level, str)]
-        if apart := written_apart(texts):
+        if apart := noticing.written_apart(texts):
             yield (
                 f"column {name!r} holds {listed(list(map(repr, apart)))}, which are one number and "
                 "count as levels apart (if they are one, write them in one way)"

@@ -108,10 +108,11 @@ def read_numbers(
     undressed = {text: _undressed(text, thousands) for text in present}
     amounts = {text: amount for text, amount in undressed.items() if amount is not None}
     bodies = {text: amount.body for text, amount in amounts.items()}
-    symbols = {amount.symbol for amount in amounts.values()}
-    if len(symbols) > 1:
-        return _in_two_units(amounts)
-    symbol = symbols.pop() if symbols else ""
+    examples = {amount.symbol: text for text, amount in reversed(amounts.items())}
+    symbol, *others = sorted(examples) or [""]
+    if others:
+        problem = f"is written in another unit than {examples[symbol]!r}; write one unit throughout"
+        return Notation(dict.fromkeys(bodies, "0"), problem=problem, culprit=examples[others[0]])
     marks = _marks(bodies.values(), symbol, thousands, decimal)
     if marks.problem:
         culprit = next(text for text, body in bodies.items() if body == marks.culprit)
@@ -125,20 +126,14 @@ def _in_marks(bodies: Mapping[str, str], symbol: str, marks: _Marks) -> Notation
     """Notation of numbers with such marks, by their bodies; the rest of the texts are none."""
     numbers = {text: marks.plain(body) for text, body in bodies.items()}
     commas = (text for text, body in bodies.items() if marks.decimal == "," and "," in body)
+    blanks = any(re.search(rf"\d[{BLANKS}]\d", text) for text in bodies)
+    raised = any(set(text) & set(APOSTROPHES) for text in bodies)
     return Notation(
         {text: number for text, number in numbers.items() if is_number(number)},
         symbol=symbol,
-        thousands=marks.thousands or _gap_between_thousands(bodies),
+        thousands=marks.thousands or (" " if blanks else "'" if raised else ""),
         decimal_comma=next(commas, ""),
     )
-
-
-def _in_two_units(amounts: dict[str, _Amount]) -> Notation:
-    """Notation of numbers of which some have another symbol than others, or none."""
-    examples = {amount.symbol: text for text, amount in reversed(amounts.items())}
-    first, second = (examples[symbol] for symbol in sorted(examples)[:2])
-    problem = f"is written in another unit than {first!r}; write one unit throughout"
-    return Notation(dict.fromkeys(amounts, "0"), problem=problem, culprit=second)
 
 
 def possible_numbers(text: str) -> frozenset[float]:
@@ -158,13 +153,6 @@ def possible_numbers(text: str) -> frozenset[float]:
         if grouped and is_number(plain):
             numbers.add(float(plain))
     return frozenset(numbers)
-
-
-def _gap_between_thousands(texts: Collection[str]) -> str:
-    """A blank or an apostrophe where numbers have one between thousands; else empty."""
-    if any(re.search(rf"\d[{BLANKS}]\d", text) for text in texts):
-        return " "
-    return "'" if any(set(text) & set(APOSTROPHES) for text in texts) else ""
 
 
 def _with_doubtful_point(notation: Notation, bodies: Mapping[str, str]) -> Notation:
@@ -207,8 +195,7 @@ def _marks(
     """Mark between thousands and decimal mark, or the problem and the number that causes it."""
     for marks in _WITH_THOUSANDS:
         money = symbol not in ("", "%") and marks.thousands == "," and decimal != ","
-        decided = money or thousands == marks.thousands
-        if _may_have_thousands(marks, bodies) and (decided or _surely_thousands(marks, bodies)):
+        if _are_thousands(marks, bodies, decided=money or thousands == marks.thousands):
             return marks
     commas = [body for body in bodies if "," in body]
     points = [body for body in bodies if "." in body]
@@ -224,17 +211,16 @@ def _marks(
     return _Marks(decimal="," if commas else ".")
 
 
-def _may_have_thousands(marks: _Marks, bodies: Collection[str]) -> bool:
-    """Whether marks can be between thousands wherever they stand, beside at most one point."""
+def _are_thousands(marks: _Marks, bodies: Collection[str], decided: bool) -> bool:
+    """Whether such marks can be between thousands, and are decided or cannot be decimal."""
     having = [body for body in bodies if marks.thousands in body]
     others = [body for body in bodies if marks.thousands not in body]
     grouped = all(re.fullmatch(marks.grouped, body) for body in having)
-    return bool(having) and grouped and all(body.count(marks.decimal) <= 1 for body in others)
-
-
-def _surely_thousands(marks: _Marks, bodies: Collection[str]) -> bool:
-    """Whether such marks cannot be decimal: a number has several, or one has a decimal mark."""
-    return any(body.count(marks.thousands) > 1 or marks.decimal in body for body in bodies)
+    if not having or not grouped or any(body.count(marks.decimal) > 1 for body in others):
+        return False
+    return decided or any(
+        body.count(marks.thousands) > 1 or marks.decimal in body for body in bodies
+    )
 
 
 _LIMIT: Final = re.compile("(?P<sign><=?|>=?|\u2264|\u2265) ?(?P<bare>.+)")

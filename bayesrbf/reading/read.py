@@ -148,13 +148,20 @@ class ColumnReader:
 
     def read(self, raw_column: RawColumn) -> ReadColumn:
         """Values and notes of a column, or its problem."""
+        from bayesrbf.table.kinds import resembled
+
         if raw_column.problem:
             return ReadColumn([], problem=raw_column.problem, advice=", or ignore it.")
         column, n_examples = self.written.above(self._text_column(raw_column))
-        resembled = self._resembled(column)
-        read = self._in_notation(column if resembled is None else replace(column, kind=resembled))
-        if self.settings.lenient and column.kind is None and resembled is not None:
-            read = replace(_unnamed(read), kind=resembled)
+        undecided = self.settings.lenient and column.kind is None
+        may_resemble = undecided or column.name == self.settings.options.time
+        like = resembled(column.present[0]) if may_resemble and column.present else None
+        kind = column.kind if like is None else like()
+        read = self._in_notation(replace(column, kind=kind))
+        if undecided and like is not None:
+            topics = dict.fromkeys(("grows", "read as"), "unnamed")
+            notes = (replace(note, topic=topics.get(note.topic, note.topic)) for note in read.notes)
+            read = replace(read, notes=tuple(notes), kind=kind)
         else:
             read = replace(read, kind=self.requested.get(column.name))
         read = replace(read, values=read.values[n_examples:])
@@ -180,16 +187,6 @@ class ColumnReader:
         )
         return replace(column, missing=missing)
 
-    def _resembled(self, column: TextColumn) -> Kind | None:
-        """Kind that a column's first cell looks like, where it need not be named; else None."""
-        from bayesrbf.table.kinds import resembled
-
-        undecided = self.settings.lenient and column.kind is None
-        if not (undecided or column.name == self.settings.options.time) or not column.present:
-            return None
-        kind = resembled(column.present[0])
-        return None if kind is None else kind()
-
     def _in_notation(self, column: TextColumn) -> ReadColumn:
         """A column in the notation of the options; texts among numbers missing if lenient."""
         options = self.settings.options
@@ -205,13 +202,6 @@ class ColumnReader:
         read = read_column(configured)
         lenient = self.settings.lenient and read.among
         return _numbers_alone(configured, read.among) if lenient else read
-
-
-def _unnamed(read: ReadColumn) -> ReadColumn:
-    """A column of a kind that has to be named, with a note on that."""
-    topics = dict.fromkeys(("grows", "read as"), "unnamed")
-    notes = (replace(note, topic=topics.get(note.topic, note.topic)) for note in read.notes)
-    return replace(read, notes=tuple(notes))
 
 
 def _numbers_alone(column: TextColumn, texts: Sequence[str]) -> ReadColumn:
@@ -422,14 +412,14 @@ def _read(
         columns = {name: read for name, read in columns.items() if not read.problem}
     if problems := [*_problems(raw, columns, settings, judge)]:
         raise TableError(*problems)
-    options = _ignoring(settings.options, unread)
-    model = [name for name in columns if name not in (settings.target, *options.beside)]
+    model = [name for name in columns if name not in (settings.target, *settings.options.beside)]
     doubts = _doubts(columns, model, settings.target)
     left_out = [note for note in doubts if note.topic in LEFT_OUT]
-    options = _ignoring(options, left_out)
-    model = [name for name in model if name not in options.ignore]
+    ignored = [note.column for note in (*unread, *left_out)]
+    model = [name for name in model if name not in ignored]
     if not model:
-        raise TableError(*(note.value for note in unread), _no_column_left(left_out, settings))
+        raise TableError(*_no_column_left(unread, left_out, settings))
+    options = replace(settings.options, ignore=(*settings.options.ignore, *ignored))
     return _assembled(columns, model, raw, replace(settings, options=options), [*unread, *doubts])
 
 
@@ -445,21 +435,16 @@ def _columns(raw: RawTable, settings: ReaderSettings, written: Written) -> dict[
     return {name: in_one_name(read, name) for name, read in columns.items()} | names
 
 
-def _ignoring(options: TableOptions, left_out: Iterable[Note]) -> TableOptions:
-    """Options that leave out the columns of notes, too."""
-    return replace(options, ignore=(*options.ignore, *(note.column for note in left_out)))
-
-
 def _problems(
     raw: RawTable, columns: Mapping[str, ReadColumn], settings: ReaderSettings, judge: Judge
 ) -> Iterator[str]:
     """Messages on options, columns, the target, and stand-ins that occur in no cell."""
     import pandas as pd
 
-    of_options = [*_misnamed(raw, settings), *_no_notation(settings.options)]
+    of_options = [*_misnamed(raw, settings)]
     yield from of_options
     yield from (note.value for note in raw.notes if of_options and note.topic == "sheets")
-    yield from _problems_of_columns(columns, settings)
+    yield from _unreadable(columns, settings)
     target = None if settings.target is None else columns.get(settings.target)
     if target is not None and not target.problem:
         yield from judge(pd.Series(target.values, dtype=object))
@@ -467,9 +452,7 @@ def _problems(
         yield from _unmatched(columns, raw, settings)
 
 
-def _problems_of_columns(
-    columns: Mapping[str, ReadColumn], settings: ReaderSettings
-) -> Iterator[str]:
+def _unreadable(columns: Mapping[str, ReadColumn], settings: ReaderSettings) -> Iterator[str]:
     """Messages on columns that cannot be read, then on those with numbers outside their kind."""
     options = settings.options
     mark = "," if options.decimal == "," or options.thousands == "." else "."
@@ -486,12 +469,15 @@ def _problems_of_columns(
             yield refusal
 
 
-def _no_column_left(left_out: Sequence[Note], settings: ReaderSettings) -> str:
-    """Message on a table without a column for the model."""
+def _no_column_left(
+    unread: Sequence[Note], left_out: Sequence[Note], settings: ReaderSettings
+) -> Iterator[str]:
+    """Messages on a table without a column for the model."""
+    yield from (note.value for note in unread)
     beside = "" if settings.target is None else f" beside the target {settings.target!r}"
     names = listed([note.column for note in left_out])
     why = f": {names} hardly repeats and was left out" if left_out else ""
-    return f"{settings.name}: no column is left{beside}{why}; keep at least one."
+    yield f"{settings.name}: no column is left{beside}{why}; keep at least one."
 
 
 def _unmatched(
@@ -545,10 +531,7 @@ def _misnamed(raw: RawTable, settings: ReaderSettings) -> Iterator[str]:
         if len(distinct_roles) > 1 and distinct_roles not in TOGETHER:
             words = " and ".join(f"--{role}" for role in roles)
             yield f"Column {column!r} cannot be what {words} say together; choose one."
-
-
-def _no_notation(options: TableOptions) -> Iterator[str]:
-    """Messages on options that say no way of writing numbers."""
+    options = settings.options
     mark, point = options.thousands, options.decimal
     if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in "+-%"):
         yield f"--thousands takes one character, such as a comma; got {mark!r}."
