@@ -282,28 +282,34 @@ FINALISTS = 3
 """Restarts that are run to convergence."""
 
 
+@dataclass(frozen=True)
+class EMSettings:
+    """Settings of EM: its random starts, and when it ends."""
+
+    rng: np.random.Generator
+    n_init: int = 4
+    max_iter: int = 1000
+    tol: float = 1e-6
+    """Smallest rise of the log posterior per unit of row weight that counts, in nats."""
+    acceleration: Acceleration = "squarem"
+
+
 def fit_mixture(
     observations: Observations,
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
-    *,
-    rng: np.random.Generator,
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-    n_init: int = 4,
-    acceleration: Acceleration = "squarem",
+    em: EMSettings,
     start: MixtureParameters | None = None,
 ) -> Fit:
     """Find the mode of the log posterior (without Jacobian) by EM.
 
-    Rows, distinct and weighted, prior and ``start`` are in standard units. The fit has converged
-    when a step raises the log posterior by at most ``tol`` nats per unit of row weight. Of
-    ``n_init`` random starts, or of the one that is given, the best run is taken.
+    Rows, distinct and weighted, prior and ``start`` are in standard units. Of the random starts, or
+    of the one that is given, the best run is taken.
     """
     initialised = initialise_fit(
-        observations, specification, hyperparameters, rng=rng, n_init=n_init, start=start
+        observations, specification, hyperparameters, rng=em.rng, n_init=em.n_init, start=start
     )
-    return initialised.climb(tol=tol, max_iter=max_iter, acceleration=acceleration)
+    return initialised.climb(tol=em.tol, max_iter=em.max_iter, acceleration=em.acceleration)
 
 
 @dataclass(frozen=True)
