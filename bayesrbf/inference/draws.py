@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -242,16 +242,23 @@ def systematic_resample(
 _FLAT: Final = 1e-9  # Curvatures below this share of the largest are lost in rounding.
 
 
+@dataclass(frozen=True)
+class GaussianSampling:
+    """How many draws of a Gaussian a method makes, and whether importance resamples them."""
+
+    method: str
+    draws: int
+    chains: int
+    rng: np.random.Generator
+    resample: bool
+
+
 def gaussian_draws(
     log_posterior: LogPosterior,
     centre: Float[np.ndarray, " coordinate"],
     factor: Float[np.ndarray, "coordinate coordinate"],
+    sampling: GaussianSampling,
     *,
-    method: str,
-    draws: int,
-    chains: int,
-    rng: np.random.Generator,
-    resample: bool,
     attributes: Mapping[str, float | int | str],
     track: Track = silent,
 ) -> Draws:
@@ -267,16 +274,17 @@ def gaussian_draws(
     An interrupt (Ctrl-C) returns the draws whose density is known, marked incomplete;
     KeyboardInterrupt before every chain had a draw.
     """
-    z = rng.standard_normal((chains, draws, centre.size))
+    rng = sampling.rng
+    z = rng.standard_normal((sampling.chains, sampling.draws, centre.size))
     theta = on_grid(centre + z @ factor.T, log_posterior.variables)
     lp = _densities(log_posterior, theta, track)
     made = lp.shape[1]
     if made == 0:
-        raise KeyboardInterrupt(f"{method} was interrupted before its first draw.")
+        raise KeyboardInterrupt(f"{sampling.method} was interrupted before its first draw.")
     theta = theta[:, :made]
     log_q = _log_normal(z[:, :made], factor)
     weights, pareto_k = pareto_smooth((lp - log_q).reshape(-1))
-    if resample:
+    if sampling.resample:
         chosen = np.unravel_index(systematic_resample(weights, rng), lp.shape)
         theta, lp, log_q = (array[chosen].reshape(array.shape) for array in (theta, lp, log_q))
     about = {
@@ -284,9 +292,10 @@ def gaussian_draws(
         "pareto_k": pareto_k,
         # As much is known from 1 / sum w² draws of equal weight.
         "importance_share": float(1 / (weights.size * np.sum(weights**2))),
-        "resampled": int(resample),
+        "resampled": int(sampling.resample),
     }
-    return Draws(theta, {"lp": lp, "log_q": log_q}, method, made == draws, about)
+    stats = {"lp": lp, "log_q": log_q}
+    return Draws(theta, stats, sampling.method, made == sampling.draws, about)
 
 
 def bounded_curvature(

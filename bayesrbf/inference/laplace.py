@@ -19,6 +19,7 @@ from bayesrbf.base.rows import Units
 from bayesrbf.base.tasks import Track, progress, silent
 from bayesrbf.inference.draws import (
     Draws,
+    GaussianSampling,
     bounded_curvature,
     check_numbers,
     gaussian_draws,
@@ -353,6 +354,7 @@ def laplace(
     """
     check_numbers("laplace", draws=draws, chains=chains)
     rng = np.random.default_rng(random_state)
+    sampling = GaussianSampling("laplace", draws, chains, rng, resample)
     log_posterior = log_posterior.prepared_for_many()
     with progress(progress_bar) as track:
         gaussian = approximate(log_posterior, start, track)
@@ -360,11 +362,7 @@ def laplace(
             log_posterior,
             gaussian.mode,
             gaussian.factor,
-            method="laplace",
-            draws=draws,
-            chains=chains,
-            rng=rng,
-            resample=resample,
+            sampling,
             attributes={
                 "n_indefinite": gaussian.n_indefinite,
                 "gradient_norm": gaussian.gradient_norm,
