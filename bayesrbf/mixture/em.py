@@ -306,10 +306,7 @@ def fit_mixture(
     Rows, distinct and weighted, prior and ``start`` are in standard units. Of the random starts, or
     of the one that is given, the best run is taken.
     """
-    initialised = initialise_fit(
-        observations, specification, hyperparameters, rng=em.rng, n_init=em.n_init, start=start
-    )
-    return initialised.climb(tol=em.tol, max_iter=em.max_iter, acceleration=em.acceleration)
+    return initialise_fit(observations, specification, hyperparameters, em, start).climb(em)
 
 
 @dataclass(frozen=True)
@@ -323,16 +320,17 @@ class InitialisedFit:
     weight: float
     """Sum of the row weights."""
 
-    def climb(self, *, tol: float, max_iter: int, acceleration: Acceleration = "squarem") -> Fit:
+    def climb(self, em: EMSettings) -> Fit:
         """Best fit of short runs from all starts, the best ``FINALISTS`` continued."""
         problem = problem_of(self.expectation, self.specification, self.hyperparameters)
-        climb = partial(ascend, problem, tolerance=tol * self.weight, acceleration=acceleration)
-        first_leg = max_iter if len(self.starts) <= FINALISTS else min(SHORT_RUN, max_iter)
+        tolerance = em.tol * self.weight
+        climb = partial(ascend, problem, tolerance=tolerance, acceleration=em.acceleration)
+        first_leg = em.max_iter if len(self.starts) <= FINALISTS else min(SHORT_RUN, em.max_iter)
         with one_blas_thread():
             runs = [climb(point, max_iter=first_leg) for point in self.starts]
             for index in ranked(np.array([run.log_posterior for run in runs]))[:FINALISTS]:
-                if runs[index].status is Status.MAX_ITER and max_iter > first_leg:
-                    rest = climb(runs[index].parameters, max_iter=max_iter - first_leg + 1)
+                if runs[index].status is Status.MAX_ITER and em.max_iter > first_leg:
+                    rest = climb(runs[index].parameters, max_iter=em.max_iter - first_leg + 1)
                     runs[index] = _joined(runs[index], rest)
         return _best(runs, self.specification)
 
@@ -341,18 +339,16 @@ def initialise_fit(
     observations: Observations,
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
-    *,
-    rng: np.random.Generator,
-    n_init: int,
+    em: EMSettings,
     start: MixtureParameters | None = None,
 ) -> InitialisedFit:
     """Starting points of a fit, drawn or ``start``, and the rows prepared for EM."""
     with one_blas_thread():
         if start is None:
             differ = specification.n_components > specification.n_classes
-            n_starts = n_init if differ else 1  # of one component a class all starts are one
+            n_starts = em.n_init if differ else 1  # of one component a class all starts are one
             starts = [
-                starting_point(observations, specification, hyperparameters, rng)
+                starting_point(observations, specification, hyperparameters, em.rng)
                 for _ in range(n_starts)
             ]
         else:
