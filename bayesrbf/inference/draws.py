@@ -252,50 +252,47 @@ class GaussianSampling:
     rng: np.random.Generator
     resample: bool
 
+    def of_gaussian(
+        self,
+        log_posterior: LogPosterior,
+        centre: Float[np.ndarray, " coordinate"],
+        factor: Float[np.ndarray, "coordinate coordinate"],
+        *,
+        attributes: Mapping[str, float | int | str],
+        track: Track = silent,
+    ) -> Draws:
+        r"""Draw from a Gaussian that stands for the posterior.
 
-def gaussian_draws(
-    log_posterior: LogPosterior,
-    centre: Float[np.ndarray, " coordinate"],
-    factor: Float[np.ndarray, "coordinate coordinate"],
-    sampling: GaussianSampling,
-    *,
-    attributes: Mapping[str, float | int | str],
-    track: Track = silent,
-) -> Draws:
-    r"""Draw from a Gaussian that stands for the posterior.
+        .. math:: \theta = \mu + C z, \quad z \sim N(0, I), \quad q = N(\mu, C C').
 
-    .. math:: \theta = \mu + C z, \quad z \sim N(0, I), \quad q = N(\mu, C C').
+        ``centre`` is mu and ``factor`` is C. The draws may be replaced by a Pareto-smoothed
+        importance resample of them. Stats are ``lp`` and ``log_q``; attributes are those given and
+        ``pareto_k``, ``importance_share``, the effective number of the smoothed importance weights
+        as a share of the draws, and ``resampled``.
 
-    ``centre`` is mu and ``factor`` is C. The draws may be replaced by a Pareto-smoothed importance
-    resample of them. Stats are ``lp`` and ``log_q``; attributes are those given and ``pareto_k``,
-    ``importance_share``, the effective number of the smoothed importance weights as a share of the
-    draws, and ``resampled``.
-
-    An interrupt (Ctrl-C) returns the draws whose density is known, marked incomplete;
-    KeyboardInterrupt before every chain had a draw.
-    """
-    rng = sampling.rng
-    z = rng.standard_normal((sampling.chains, sampling.draws, centre.size))
-    theta = on_grid(centre + z @ factor.T, log_posterior.variables)
-    lp = _densities(log_posterior, theta, track)
-    made = lp.shape[1]
-    if made == 0:
-        raise KeyboardInterrupt(f"{sampling.method} was interrupted before its first draw.")
-    theta = theta[:, :made]
-    log_q = _log_normal(z[:, :made], factor)
-    weights, pareto_k = pareto_smooth((lp - log_q).reshape(-1))
-    if sampling.resample:
-        chosen = np.unravel_index(systematic_resample(weights, rng), lp.shape)
-        theta, lp, log_q = (array[chosen].reshape(array.shape) for array in (theta, lp, log_q))
-    about = {
-        **attributes,
-        "pareto_k": pareto_k,
-        # As much is known from 1 / sum w² draws of equal weight.
-        "importance_share": float(1 / (weights.size * np.sum(weights**2))),
-        "resampled": int(sampling.resample),
-    }
-    stats = {"lp": lp, "log_q": log_q}
-    return Draws(theta, stats, sampling.method, made == sampling.draws, about)
+        An interrupt (Ctrl-C) returns the draws whose density is known, marked incomplete;
+        KeyboardInterrupt before every chain had a draw.
+        """
+        z = self.rng.standard_normal((self.chains, self.draws, centre.size))
+        theta = on_grid(centre + z @ factor.T, log_posterior.variables)
+        lp = _densities(log_posterior, theta, track)
+        made = lp.shape[1]
+        if made == 0:
+            raise KeyboardInterrupt(f"{self.method} was interrupted before its first draw.")
+        theta = theta[:, :made]
+        log_q = _log_normal(z[:, :made], factor)
+        weights, pareto_k = pareto_smooth((lp - log_q).reshape(-1))
+        if self.resample:
+            chosen = np.unravel_index(systematic_resample(weights, self.rng), lp.shape)
+            theta, lp, log_q = (array[chosen].reshape(array.shape) for array in (theta, lp, log_q))
+        about = {
+            **attributes,
+            "pareto_k": pareto_k,
+            # As much is known from 1 / sum w² draws of equal weight.
+            "importance_share": float(1 / (weights.size * np.sum(weights**2))),
+            "resampled": int(self.resample),
+        }
+        return Draws(theta, {"lp": lp, "log_q": log_q}, self.method, made == self.draws, about)
 
 
 def bounded_curvature(

@@ -22,7 +22,6 @@ from bayesrbf.inference.draws import (
     GaussianSampling,
     bounded_curvature,
     check_numbers,
-    gaussian_draws,
     on_grid,
     one_after_another,
 )
@@ -358,11 +357,10 @@ def laplace(
     log_posterior = log_posterior.prepared_for_many()
     with progress(progress_bar) as track:
         gaussian = approximate(log_posterior, start, track)
-        return gaussian_draws(
+        return sampling.of_gaussian(
             log_posterior,
             gaussian.mode,
             gaussian.factor,
-            sampling,
             attributes={
                 "n_indefinite": gaussian.n_indefinite,
                 "gradient_norm": gaussian.gradient_norm,

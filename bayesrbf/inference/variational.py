@@ -13,13 +13,7 @@ from scipy.stats import ortho_group
 
 from bayesrbf.base.log_posterior import LogPosterior
 from bayesrbf.base.tasks import Track, progress, silent
-from bayesrbf.inference.draws import (
-    Draws,
-    GaussianSampling,
-    bounded_curvature,
-    check_numbers,
-    gaussian_draws,
-)
+from bayesrbf.inference.draws import Draws, GaussianSampling, bounded_curvature, check_numbers
 from bayesrbf.inference.laplace import GaussianApproximation, approximate
 
 # The variational objective over fixed draws: a deterministic function.
@@ -219,8 +213,8 @@ def advi(
             track=track,
         )
         attributes = {**fit.attributes, "covariance": covariance, "fixed_draws": 2 * pairs}
-        return gaussian_draws(
-            log_posterior, fit.mean, fit.factor, sampling, attributes=attributes, track=track
+        return sampling.of_gaussian(
+            log_posterior, fit.mean, fit.factor, attributes=attributes, track=track
         )
 
 
