@@ -118,10 +118,6 @@ class Description:
     it is the same; beside it the tree has ``y`` where a label adds log p(y | x)."""
 
 
-UNDESCRIBED: Final = Description()
-"""Draws alone: dims without names, and no data."""
-
-
 @runtime_checkable
 class Doubt(Protocol):
     """Doubt about the kind of a classifier, by other models of the same rows."""

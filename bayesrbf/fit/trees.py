@@ -16,7 +16,7 @@ from bayesrbf.base import names
 from bayesrbf.base.log_posterior import LogPosterior, log_jacobian, to_unconstrained
 from bayesrbf.base.priors import Trace
 from bayesrbf.base.rows import Observations, Variable
-from bayesrbf.fit.model import UNDESCRIBED, Axes, Description, FittedModel, Replicates, draw_labels
+from bayesrbf.fit.model import Axes, Description, FittedModel, Replicates, draw_labels
 from bayesrbf.inference.diagnose import NOTHING, tells
 from bayesrbf.inference.draws import MEMORY, Draws, one_after_another, point
 from bayesrbf.version import __version__
@@ -34,7 +34,7 @@ _SAMPLE_DIMS = (names.CHAIN, names.DRAW)
 def to_datatree(
     log_posterior: LogPosterior,
     draws: Draws,
-    description: Description = UNDESCRIBED,
+    description: Description | None = None,
     *,
     labelled: Bool[np.ndarray, " scored"] | None = None,
     copies: Int[np.ndarray, "two given"] | None = None,
@@ -67,6 +67,7 @@ def to_datatree(
     likelihood may take ``memory`` bytes; where it would take more, every k-th draw is evaluated,
     with a warning. ValueError if the names along a dim are not as many as its entries.
     """
+    description = description or Description()
     coords = description.coords
     posterior = _variables(log_posterior.variables, log_posterior.constrained(draws.theta))
     posterior |= _variables(

@@ -105,8 +105,7 @@ def read_numbers(
     if thousands != "." and all(map(is_number, present)):  # as nearly all columns are
         plain = Notation(dict(zip(present, present, strict=True)))
         return plain if decimal == "." else _with_doubtful_point(plain, plain.numbers)
-    undressed = {text: _undressed(text, thousands) for text in present}
-    amounts = {text: amount for text, amount in undressed.items() if amount is not None}
+    amounts = {text: amount for text in present if (amount := _undressed(text, thousands))}
     bodies = {text: amount.body for text, amount in amounts.items()}
     examples = {amount.symbol: text for text, amount in reversed(amounts.items())}
     symbol, *others = sorted(examples) or [""]

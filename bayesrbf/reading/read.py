@@ -137,14 +137,9 @@ class ColumnReader:
         of_roles |= dict.fromkeys([options.time, options.score], Real())
         ordered = (column for column in raw.columns if column.order)
         of_dtypes = {c.name: in_order(c.order) for c in ordered if c.name not in of_roles}
-        return cls(
-            raw,
-            replace(settings, options=options),
-            stand_ins(options.na, header),
-            written,
-            of_roles,
-            of_dtypes | _requested_kinds(options, settings.kinds),
-        )
+        requested = of_dtypes | _requested_kinds(options, settings.kinds)
+        settings = replace(settings, options=options)
+        return cls(raw, settings, stand_ins(options.na, header), written, of_roles, requested)
 
     def read(self, raw_column: RawColumn) -> ReadColumn:
         """Values and notes of a column, or its problem."""
@@ -157,14 +152,14 @@ class ColumnReader:
         may_resemble = undecided or column.name == self.settings.options.time
         like = resembled(column.present[0]) if may_resemble and column.present else None
         kind = column.kind if like is None else like()
+        known = self.requested.get(column.name)
         read = self._in_notation(replace(column, kind=kind))
         if undecided and like is not None:
+            known = kind
             topics = dict.fromkeys(("grows", "read as"), "unnamed")
             notes = (replace(note, topic=topics.get(note.topic, note.topic)) for note in read.notes)
-            read = replace(read, notes=tuple(notes), kind=kind)
-        else:
-            read = replace(read, kind=self.requested.get(column.name))
-        read = replace(read, values=read.values[n_examples:])
+            read = replace(read, notes=tuple(notes))
+        read = replace(read, values=read.values[n_examples:], kind=known)
         inferred = column.name not in self.of_roles and column.name not in self.requested
         return _numbers_as_text(column, read) if raw_column.is_text and inferred else read
 

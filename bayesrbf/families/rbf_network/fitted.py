@@ -490,13 +490,9 @@ def _em_start(
     em: EMSettings,
 ) -> RBFNetworkParameters:
     """EM for the hidden layer, then the output layer on its features."""
-    mixture = fit_mixture(
-        # As rows of one class: labels have no say in the hidden layer's start.
-        replace(observations, labels=np.zeros_like(observations.labels)),
-        specification.mixture,
-        hyperparameters.mixture,
-        em,
-    ).parameters
+    # As rows of one class: labels have no say in the hidden layer's start.
+    rows = replace(observations, labels=np.zeros_like(observations.labels))
+    mixture = fit_mixture(rows, specification.mixture, hyperparameters.mixture, em).parameters
     layer = fit_output_layer(
         Network(observations, specification).features(mixture),
         output,
