@@ -219,9 +219,9 @@ def _memberships(
     centres = _plus_plus(points, weights, size, rng)
     for _ in range(LLOYD_STEPS if size > 1 else 0):
         shares = weights * (_nearest(points, centres) == np.arange(size)[:, None])
-        mass, sums = shares.sum(axis=1), shares @ points
+        mass = shares.sum(axis=1)
         filled = mass > 0
-        centres[filled] = sums[filled] / mass[filled, None]
+        centres[filled] = (shares @ points)[filled] / mass[filled, None]
     memberships = np.full((len(points), size), (1 - OWN_CLUSTER) / size)
     memberships[np.arange(len(points)), _nearest(points, centres)] += OWN_CLUSTER
     return memberships
