@@ -371,10 +371,9 @@ class StackLogPosterior(LogPosterior):
         ]
         value = self._value(values, log_q)
         if self._by_fraction:
-            exponents, has_cell = values[names.PRIOR_EXPONENT], missing_fraction < 1
-            blocks.append(
-                basis.T @ (has_cell * (outer @ self._log_shares)) - exponents / POOL_PRIOR.sd**2
-            )
+            has_cell = missing_fraction < 1
+            by_exponents = basis.T @ (has_cell * (outer @ self._log_shares))
+            blocks.append(by_exponents - values[names.PRIOR_EXPONENT] / POOL_PRIOR.sd**2)
         gradient = np.concatenate([block.reshape(-1) for block in blocks])
         if jacobian:
             extra, extra_gradient = coordinates.log_jacobian(self.variables, values)
