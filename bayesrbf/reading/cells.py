@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading.notes import Note, listed, option, ways_of
@@ -57,8 +57,7 @@ class Notation:
     culprit: str = ""
 
 
-@dataclass(frozen=True)
-class _Amount:
+class _Amount(NamedTuple):  # a column has thousands of them
     """A number as it is written, without blanks and apostrophes between thousands."""
 
     symbol: str  # A percent sign or a currency; empty without one.
@@ -214,12 +213,13 @@ def _are_thousands(marks: _Marks, bodies: Collection[str], decided: bool) -> boo
     """Whether such marks can be between thousands, and are decided or cannot be decimal."""
     having = [body for body in bodies if marks.thousands in body]
     others = [body for body in bodies if marks.thousands not in body]
-    grouped = all(re.fullmatch(marks.grouped, body) for body in having)
-    if not having or not grouped or any(body.count(marks.decimal) > 1 for body in others):
+    grouped = re.compile(marks.grouped)
+    if not having or not all(map(grouped.fullmatch, having)):
         return False
-    return decided or any(
-        body.count(marks.thousands) > 1 or marks.decimal in body for body in bodies
-    )
+    if any(body.count(marks.decimal) > 1 for body in others):
+        return False
+    sure = (body.count(marks.thousands) > 1 or marks.decimal in body for body in bodies)
+    return decided or any(sure)
 
 
 _LIMIT: Final = re.compile("(?P<sign><=?|>=?|\u2264|\u2265) ?(?P<bare>.+)")
