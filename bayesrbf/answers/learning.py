@@ -141,8 +141,7 @@ def learning_curve(
     >>> found.excess.shape, bool(many < few)
     ((2, 2), True)
     """
-    n_obs = len(X)
-    classes = np.asarray(model.classes_)
+    n_obs, classes = len(X), np.asarray(model.classes_)
     wanted = [factor * n_obs for factor in FACTORS] if sizes is None else sizes
     counts = sorted({round(n) for n in wanted})
     if len(counts) < 2 or counts[0] < 2:

@@ -67,11 +67,10 @@ class MatrixScaling:
         return keeping(log_p, log_q, np.where(judged, np.nan, 0.0))
 
     def __laws__(self) -> Requirements:
-        n_classes = self.offsets.size
+        n_classes, judged = self.offsets.size, ~np.isnan(self.offsets)
         yield self.n_judged > 2, "three classes held out"
         yield self.matrix.shape == (n_classes, n_classes), "a row and a column of every class"
         yield within(abs(self.matrix), 0, MOST_LOG), "finite entries"
-        judged = ~np.isnan(self.offsets)
         yield within(abs(self.offsets[judged]), 0, MOST_LOG), "finite offsets"
 
 
