@@ -8,6 +8,7 @@ import xarray as xr
 
 from bayesrbf.base.names import COMPONENT
 from bayesrbf.base.priors import Trace
+from bayesrbf.fit.model import Description
 from bayesrbf.fit.trees import from_datatree, predictions, to_datatree
 from bayesrbf.inference.draws import Draws, point
 from bayesrbf.inference.laplace import laplace
@@ -29,16 +30,18 @@ def tree(target: Mixture, draws: Draws) -> xr.DataTree:
     return to_datatree(
         target,
         draws,
-        coords={
-            COMPONENT: [f"k{k}" for k in range(5)],
-            "obs": np.arange(60) + 100,
-            "elsewhere": [1, 2, 3],
-        },
-        observed={"x": (("obs", "column"), target.rows[:, None])},
-        constant={
-            "row_weight": (("obs",), np.ones(60)),
-            "component_class": ((COMPONENT,), np.array(["no", "no", "no", "yes", "yes"], object)),
-        },
+        Description(
+            coords={
+                COMPONENT: [f"k{k}" for k in range(5)],
+                "obs": np.arange(60) + 100,
+                "elsewhere": [1, 2, 3],
+            },
+            observed={"x": (("obs", "column"), target.rows[:, None])},
+            constant={
+                "row_weight": (("obs",), np.ones(60)),
+                "component_class": ((COMPONENT,), np.array([*["no"] * 3, "yes", "yes"], object)),
+            },
+        ),
         trace=Trace(np.array([-3.0, -2.0, -1.5])),
     )
 
@@ -149,11 +152,11 @@ def test_a_tree_of_another_model_is_told_what_is_wrong(target, tree):
 
 def test_names_of_the_wrong_number_are_an_error(target, draws):
     with pytest.raises(ValueError, match=r"_component' must have shape \(5,\).*received \(4,\)"):
-        to_datatree(target, draws, coords={COMPONENT: list("abcd")})
+        to_datatree(target, draws, Description({COMPONENT: list("abcd")}))
 
 
 def test_names_of_mixed_kinds_become_text(target, draws):
-    tree = to_datatree(target, draws, coords={COMPONENT: [1, "b", None, 2.5, "e"]})
+    tree = to_datatree(target, draws, Description({COMPONENT: [1, "b", None, 2.5, "e"]}))
     assert tree["posterior"][COMPONENT].to_numpy().tolist() == ["1", "b", "None", "2.5", "e"]
 
 

@@ -321,19 +321,19 @@ def performance_by(
     telling = [record.performance for record in records if record.exchangeable and not record.few]
     if len(telling) < MIN_PARTS:
         return Parts(by, records, {})
-    z, spread = ndtri(0.5 + level / 2), {}
+    spread = {}
     events, rows = np.array([(figures.events, figures.rows) for figures in telling]).T
+    # Clips AUROCs of 0 and 1, whose log odds are infinite.
     half_a_pair = 0.5 / (events * (rows - events))[:, None]
-    held = half_a_pair, 1 - half_a_pair  # from AUROCs of 0 and 1, whose log odds are infinite
     scales: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-        "AUROC": (lambda x: logit(np.clip(x, *held)), expit),
+        "AUROC": (lambda x: logit(np.clip(x, half_a_pair, 1 - half_a_pair)), expit),
         "calibration intercept": (lambda x: x, lambda x: x),
         "calibration slope": (lambda x: x, lambda x: x),
         "observed over expected events (O:E)": (np.log, np.exp),
     }
     for figure, (there, back) in scales.items():
         ends = there(np.array([list(vars(record.figures[figure]).values()) for record in telling]))
-        errors = (ends[:, 2] - ends[:, 1]) / (2 * z)
+        errors = (ends[:, 2] - ends[:, 1]) / (2 * ndtri(0.5 + level / 2))
         if (combined := random_effects(ends[:, 0], errors, back=back)) is not None:
             spread[figure] = combined
     return Parts(by, records, spread)

@@ -129,7 +129,7 @@ class ConditionalDistribution:
         first_rows = rows[:SHOWN]
         if not first_rows.size:
             return
-        index, names = self._index[first_rows], self.columns.names
+        index = self._index[first_rows]
         first = replace(
             self, asked=self.asked[first_rows], given=self.given.take(first_rows), rows=index
         )
@@ -138,7 +138,7 @@ class ConditionalDistribution:
         for line, row in enumerate(index):
             phrases = []
             for position in np.flatnonzero(first.asked[line]).tolist():
-                name = names[position]
+                name = self.columns.names[position]
                 if name in numbers and not self.columns.kinds[position].has_levels:
                     at = numbers[name]
                     phrases.append(f"{name} {mean[line, at]:.4g} ± {sd[line, at]:.2g}")

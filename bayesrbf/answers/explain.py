@@ -201,11 +201,11 @@ def _of_orders(
     whole: Float[np.ndarray, "row label"],
 ) -> Float[np.ndarray, "row pair cell label"]:
     """Gain from each cell at its place in an order, averaged over the order and its reverse."""
-    m, n_rows = orders.shape[2], len(base)
+    m = orders.shape[2]
     ranks = orders.argsort(axis=2)
     # An order begins with no cell and ends with all of them; these values are known already.
     shown = ranks[..., None, :] < np.arange(1, m)[:, None]
-    between = value(shown.reshape(-1, m)).reshape(n_rows, *orders.shape[:2], m - 1, -1)
+    between = value(shown.reshape(-1, m)).reshape(len(base), *orders.shape[:2], m - 1, -1)
     path = np.empty((*between.shape[:3], m + 1, between.shape[-1]))
     path[..., 1:-1, :] = between
     path[..., 0, :], path[..., -1, :] = base[:, None, None], whole[:, None, None]

@@ -158,11 +158,13 @@ def learning_curve(
         )
     template = clone(model if recipe is None else recipe)
     template.set_params(inference="map", class_prior=None, random_state=random_state)
-    rng, refit_sizes = np.random.default_rng(random_state), np.repeat(counts, repeats)
+    rng = np.random.default_rng(random_state)
+    refit_sizes = np.repeat(counts, repeats)
     n_drawn = TESTED + int(refit_sizes.sum())
     drawn = copy(source).set_params(random_state=random_state).sample(n_drawn)
     drawn = drawn[0] if isinstance(drawn, tuple) else drawn
-    frame, holes = pd.DataFrame(drawn), pd.isna(pd.DataFrame(X))
+    frame = pd.DataFrame(drawn)
+    holes = pd.isna(pd.DataFrame(X))
     if frame.shape[1] > holes.shape[1]:
         if not set(holes.columns) <= set(frame.columns):
             raise ValueError(
@@ -174,8 +176,10 @@ def learning_curve(
     if not frame.isna().any(axis=None):  # else the density has drawn which cells are missing
         frame = frame.mask(holes.to_numpy()[rng.integers(n_obs, size=len(frame))])
     rows = frame.to_numpy() if isinstance(drawn, np.ndarray) else frame
-    p, codes = model.predict_proba(rows), np.arange(classes.size)
-    tested, truth = _safe_indexing(rows, np.arange(TESTED)), p[:TESTED]
+    p = model.predict_proba(rows)
+    truth = p[:TESTED]
+    codes = np.arange(classes.size)
+    tested = _safe_indexing(rows, np.arange(TESTED))
     row_indices = np.split(np.arange(TESTED, len(rows)), refit_sizes.cumsum()[:-1])
     tables = [
         (i, drawn_labels(p[i], np.resize(codes, i.size), np.arange(i.size), rng))
@@ -197,6 +201,6 @@ def learning_curve(
         return float(excess.sum(axis=1).mean()), slope, width
 
     found = np.array(run_tasks(figures, tables, "Learning curve", n_jobs)).T
-    shaped = found.reshape(3, len(counts), repeats)
+    excess, slope, width = found.reshape(3, len(counts), repeats)
     entropy = -float(xlogy(truth, truth).sum(axis=1).mean())
-    return LearningCurve(n_obs, np.array(counts), entropy, *shaped)
+    return LearningCurve(n_obs, np.array(counts), entropy, excess, slope, width)

@@ -356,7 +356,7 @@ def group_numbers(groups: object) -> Int[np.ndarray, " obs"] | None:
 def _scores(score: Score, positive: Positive, level: float) -> Named:
     """Discrimination, and the scores of all rows."""
     y = positive.astype(float)
-    both, codes = np.column_stack([1 - score, score]), positive.astype(int)
+    both = np.column_stack([1 - score, score])
     squares, share = (score - y) ** 2, float(y.mean())
     scaled = NONE
     if 0 < share < 1:
@@ -372,17 +372,17 @@ def _scores(score: Score, positive: Positive, level: float) -> Named:
         "average_precision": average_precision(score, positive, level),
         "brier": mean(squares, level),
         "scaled_brier": scaled,
-        "log_loss": mean(log_loss(both, codes), level),
+        "log_loss": mean(log_loss(both, positive.astype(int)), level),
     }
 
 
 def _calibration(score: Score, positive: Positive, level: float) -> Named:
     """Intercept and slope."""
-    both, codes = np.column_stack([1 - score, score]), positive.astype(int)
+    both = np.column_stack([1 - score, score])
     has_both = 0 < positive.sum() < positive.size
     return {
         "intercept": _intercept(score, positive, level),
-        "slope": slope(both, codes, level) if has_both else NONE,
+        "slope": slope(both, positive.astype(int), level) if has_both else NONE,
     }
 
 
@@ -590,7 +590,8 @@ def performance_of(
         )
         for c in shown
     )
-    most = p.max(axis=1), labels == p.argmax(axis=1)
+    top = p.max(axis=1)
+    is_top = labels == p.argmax(axis=1)
     return Performance(
         rows=labels.size,
         level=level,
@@ -599,7 +600,7 @@ def performance_of(
         log_loss=of_rows(lambda rows: mean(losses[rows], level)),
         brier=of_rows(lambda rows: mean(squares[rows], level)),
         events=events,
-        reliability=events[0].reliability if len(events) == 1 else reliability(*most, level),
+        reliability=events[0].reliability if len(events) == 1 else reliability(top, is_top, level),
     )
 
 

@@ -239,7 +239,8 @@ class _LocalRows[C: Classifier]:
 
     def held_out(self, method: Method, folds: Int[np.ndarray, " obs"]) -> Float[np.ndarray, " obs"]:
         """Log score of every row by an update without its fold, in nats."""
-        scores, log_shares = np.empty(self.labels.size), np.log(self.model.fitted_.shares_of_use)
+        scores = np.empty(self.labels.size)
+        log_shares = np.log(self.model.fitted_.shares_of_use)
         for fold in np.unique(folds):
             out, rest = np.flatnonzero(folds == fold), np.flatnonzero(folds != fold)
             if method == "refit":
@@ -252,15 +253,18 @@ class _LocalRows[C: Classifier]:
     def updated(self, method: Method, selection: Selection[Method] | None) -> C:
         """A new model, updated by a method."""
         every = np.arange(self.labels.size)
-        fit, result = self.model.fitted_, copy(self.model)
+        fit = self.model.fitted_
+        result = copy(self.model)
         if method == "refit":
             result = self.refitted(every)
             if fit.draws is not None and result.fitted_.draws is None:
                 model_uncertainty = None if fit.model_uncertainty is None else "pool"
                 result.refine(fit.draws.method, model_uncertainty=model_uncertainty)
-        shares, today = result.fitted_.shares_of_use, datetime.now(UTC).date().isoformat()
-        found = self.fitted(method, every)
-        update = Update(method, *found, np.log(shares), shares, every.size, today, "")
+        shares = result.fitted_.shares_of_use
+        log_shares = np.log(shares)
+        today = datetime.now(UTC).date().isoformat()
+        coefficients, covariance = self.fitted(method, every)
+        update = Update(method, coefficients, covariance, log_shares, shares, every.size, today, "")
         if not update.is_identity:
             p = np.exp(update.applied(self.log_q))
             shares = self.weights @ p / self.weights.sum()

@@ -72,7 +72,7 @@ def predictive_check(estimator: Estimator, draws: int = 100, *, prior: bool = Fa
     check_is_fitted(estimator)
     fit = estimator.fitted_
     refuse(fit, f"predictive_check of a {fit.table.owner}", "rows")
-    graph, last_real = fit.model.declare(fit.rows, fit.axes), fit.rows.real.shape[1]
+    graph = fit.model.declare(fit.rows, fit.axes)
     if names.OBSERVED not in (node.name for node in graph.observed_RVs):
         raise ValueError(
             f"predictive_check draws tables, and the graph of a {fit.table.owner} has labels "
@@ -86,8 +86,8 @@ def predictive_check(estimator: Estimator, draws: int = 100, *, prior: bool = Fa
             "which draws from the prior ignore: fit with objective='likelihood', or leave prior "
             "out to draw from the posterior."
         )
-    seed = fit.table.seed
-    return drawn_tables(graph, fit.tree, last_real, draws=draws, prior=prior, seed=seed)
+    last_real = fit.rows.real.shape[1]
+    return drawn_tables(graph, fit.tree, last_real, draws=draws, prior=prior, seed=fit.table.seed)
 
 
 def drawn_tables(

@@ -740,7 +740,8 @@ def _from_record(kind: type, record: Mapping[str, Any]) -> BaseEstimator:
         raise ValueError(f"unknown or missing entries: {', '.join(sorted(record))}")
     if unknown := set(record["arguments"]) - set(signature(kind).parameters):
         raise OtherVersionError(f"has unknown arguments: {', '.join(sorted(unknown))}")
-    estimator, fit = kind(**record["arguments"]), record["fitted"]
+    estimator = kind(**record["arguments"])
+    fit = record["fitted"]
     if type(fit) is not FittedTable or not all(
         map(conforms, (fit.model, fit.details), _parts(kind))
     ):

@@ -180,21 +180,21 @@ def missingness_changes(
     """
     sizes = len(now), len(before)
 
-    def differ(counts: np.ndarray, level: float) -> Iterator[tuple[int, tuple[int, ...]]]:
+    def differ(counts: np.ndarray, level: float) -> Iterator[tuple[int, int, int]]:
         shares = counts / np.array(sizes)[:, None]
         for index in np.flatnonzero(np.abs(shares[0] - shares[1]) > margin).tolist():
             n_now, n_before = (int(count) for count in counts[:, index])
             more = tail_of_count(n_now, sizes[0], n_before, sizes[1])
             fewer = tail_of_count(sizes[0] - n_now, sizes[0], sizes[1] - n_before, sizes[1])
             if min(more, fewer) < level:
-                yield index, (n_now, sizes[0], n_before, sizes[1])
+                yield index, n_now, n_before
 
     if not min(sizes):
         return []
     of_columns = np.stack([rows.sum(axis=0) for rows in (now, before)])
     found = [
-        MissingnessChange((names[index],), True, *counts)
-        for index, counts in differ(of_columns, chance / max(1, len(names)))
+        MissingnessChange((names[index],), True, n_now, sizes[0], n_before, sizes[1])
+        for index, n_now, n_before in differ(of_columns, chance / max(1, len(names)))
     ]
     if not together:
         return found
@@ -203,9 +203,10 @@ def missingness_changes(
     patterns, codes = np.unique(np.concatenate([now, before])[:, same], axis=0, return_inverse=True)
     by_table = np.split(codes, [sizes[0]])
     of_patterns = np.stack([np.bincount(group, minlength=len(patterns)) for group in by_table])
-    for index, counts in differ(of_patterns, chance / len(patterns)):
+    for index, n_now, n_before in differ(of_patterns, chance / len(patterns)):
         missing = tuple(names[same[column]] for column in np.flatnonzero(patterns[index]))
-        found.append(MissingnessChange(missing, False, *counts))
+        change = MissingnessChange(missing, False, n_now, sizes[0], n_before, sizes[1])
+        found.append(change)
     return found
 
 

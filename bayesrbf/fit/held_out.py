@@ -424,8 +424,8 @@ class HeldOut:
         copies = (self.masked, self.missing_fractions, self.log_shares)
         together = len({array is None for array in copies}) == 1
         if self.masked is not None and self.missing_fractions is not None:
-            n_obs, n_copies = self.missing_fractions.shape[0], self.missing_fractions.shape[1] - 1
-            together &= self.masked.shape == (n_obs, n_copies, *self.values.shape[1:])
+            n_obs, n_versions = self.missing_fractions.shape
+            together &= self.masked.shape == (n_obs, n_versions - 1, *self.values.shape[1:])
         yield together, "masked copies, their cells and class shares"
 
     @property
@@ -599,10 +599,10 @@ class HeldOut:
         nearer.
         """
         assert self.missing_fractions is not None
-        values, fractions = self.versions, self.missing_fractions.ravel()
+        values = self.versions
         labels, weights = (np.repeat(of_row, values.shape[1]) for of_row in (self.labels, weights))
         values = values.reshape(-1, *values.shape[2:])
-        for at_knot in (knot_weights(fractions) * weights[:, None]).T:
+        for at_knot in (knot_weights(self.missing_fractions.ravel()) * weights[:, None]).T:
             near_knot = at_knot > 0
             yield values[near_knot], labels[near_knot], at_knot[near_knot]
 

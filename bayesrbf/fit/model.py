@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, cast, runtime_checkable
 
 import numpy as np
@@ -110,10 +110,10 @@ class Axes:
 class Description:
     """Coordinates and two groups of data for the DataTree, beside the draws."""
 
-    coords: Mapping[str, Any]
-    observed: Named
-    constant: Named
-    scored: str
+    coords: Mapping[str, Any] = field(default_factory=dict)
+    observed: Named = field(default_factory=dict)
+    constant: Named = field(default_factory=dict)
+    scored: str = names.OBSERVED
     """Subject of the log likelihood of the posterior itself. Two models can be compared by it if
     it is the same; beside it the tree has ``y`` where a label adds log p(y | x)."""
 

@@ -17,10 +17,10 @@ from bayesrbf.base.blocks import is_collection
 from bayesrbf.base.rows import Observations, Subjects, copies_sentence
 from bayesrbf.fit.arguments import Arguments, prevalence, row_groups, row_weights
 from bayesrbf.fit.table import TrainingTable
+from bayesrbf.reading import noticing
 from bayesrbf.reading.notes import ColumnWarning, warn
-from bayesrbf.reading.noticing import in_one_spelling, written_apart
 from bayesrbf.table.columns import Columns
-from bayesrbf.table.containers import missing_cells, read_cells
+from bayesrbf.table.containers import Cells, missing_cells, read_cells
 
 if TYPE_CHECKING:
     from bayesrbf.reading.notes import Note
@@ -130,11 +130,15 @@ def warn_of_singleton_classes(
 
 def _doubts(X: object, columns: Columns, codes: Codes, named: bool, grouped: bool) -> Iterator[str]:
     """A clause on each doubtful column."""
-    from bayesrbf.reading.noticing import MISSING_CODE, REMEDY, notice, numbers_as_text, telling
-
     for name in (columns.names[position] for position in columns.empty):
         yield f"column {name!r} has no cell (it is left out, and stays missing)"
     cells = read_cells(X)
+    yield from _separating(cells, columns, codes)
+    yield from _noticed(cells, columns, named, grouped)
+
+
+def _separating(cells: Cells, columns: Columns, codes: Codes) -> Iterator[str]:
+    """A clause on each column that separates every class from the others."""
     # Numbers that separate the classes may well be measured; as few as classes, they are codes.
     levelled: dict[str, Any] = {}
     n_classes = codes.max(initial=0) + 1
@@ -145,12 +149,16 @@ def _doubts(X: object, columns: Columns, codes: Codes, named: bool, grouped: boo
         if kind.has_levels or all(np.unique(c).size <= n_classes for c in (seen[:100], seen)):
             texts = zip(column.tolist(), holes, strict=True)
             levelled[name] = [None if hole else str(cell) for cell, hole in texts]
-    for note in telling(levelled, codes, throughout=True):
+    for note in noticing.telling(levelled, codes, throughout=True):
         if note.topic in CLAUSES:
             yield f"column {note.column!r} {CLAUSES[note.topic](note)}"
+
+
+def _noticed(cells: Cells, columns: Columns, named: bool, grouped: bool) -> Iterator[str]:
+    """A clause on each column of numbers written as text, then on what is noticed in the others."""
     looked: dict[str, Any] = {}
     decided = set[str]()
-    remedy = f" ({REMEDY})"  # Said once.
+    remedy = f" ({noticing.REMEDY})"  # Said once.
     for name, column, declared, kind in zip(
         cells.names, cells.columns, cells.declared, columns.kinds, strict=True
     ):
@@ -160,17 +168,20 @@ def _doubts(X: object, columns: Columns, codes: Codes, named: bool, grouped: boo
             texts = column.tolist()
             if named or declared:
                 decided.add(name)
-            elif clause := numbers_as_text(cell for cell in texts if isinstance(cell, str)):
+            elif clause := noticing.numbers_as_text(
+                cell for cell in texts if isinstance(cell, str)
+            ):
                 yield f"column {name!r} {clause}{remedy}"
                 remedy = ""
                 continue
-            if all(cell is None or isinstance(cell, str) for cell in texts):
-                level = in_one_spelling({cell for cell in texts if cell is not None})
-                looked[name] = [None if cell is None else level[cell] for cell in texts]
-    for note in notice(looked):
+            levels = {cell for cell in texts if cell is not None}
+            if all(isinstance(level, str) for level in levels):
+                spelled = noticing.in_one_spelling(levels)
+                looked[name] = [spelled.get(cell) for cell in texts]
+    for note in noticing.notice(looked):
         # What is far from all others and no usual code, such as a row of zeros that were centred,
         # is told of files only.
-        usual = note.topic != "stand-in" or MISSING_CODE.fullmatch(note.value)
+        usual = note.topic != "stand-in" or noticing.MISSING_CODE.fullmatch(note.value)
         if usual and note.topic in (OF_LEVELS if note.column in decided else CLAUSES):
             yield f"column {note.column!r} {CLAUSES[note.topic](note)}{_groups(note, grouped)}"
 
@@ -181,7 +192,7 @@ def _codes_apart(columns: Columns) -> Iterator[str]:
 
     for name, levels in columns.levels_of.items():
         texts = [level for level in levels if isinstance(level, str)]
-        if apart := written_apart(texts):
+        if apart := noticing.written_apart(texts):
             yield (
                 f"column {name!r} holds {listed(list(map(repr, apart)))}, which are one number and "
                 "count as levels apart (if they are one, write them in one way)"

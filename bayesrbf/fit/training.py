@@ -289,8 +289,8 @@ def _surveyed(block: LabelledBlock, options: dict[str, Any]) -> Survey:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # figures of a block are not those of the table
         columns = table.learn_columns(block.table, whole=False, **options)
-    mass, like = float(block.weights.sum()), block.table[:1]
-    return Survey(columns, np.unique(block.present), (n_rows,), mass, like)
+    mass = float(block.weights.sum())
+    return Survey(columns, np.unique(block.present), (n_rows,), mass, like=block.table[:1])
 
 
 def _columns(survey: Survey, missingness: str) -> table.Columns:

@@ -16,7 +16,7 @@ from bayesrbf.base import names
 from bayesrbf.base.log_posterior import LogPosterior, log_jacobian, to_unconstrained
 from bayesrbf.base.priors import Trace
 from bayesrbf.base.rows import Observations, Variable
-from bayesrbf.fit.model import Axes, FittedModel, Replicates, draw_labels
+from bayesrbf.fit.model import Axes, Description, FittedModel, Replicates, draw_labels
 from bayesrbf.inference.diagnose import NOTHING, tells
 from bayesrbf.inference.draws import MEMORY, Draws, one_after_another, point
 from bayesrbf.version import __version__
@@ -34,11 +34,8 @@ _SAMPLE_DIMS = (names.CHAIN, names.DRAW)
 def to_datatree(
     log_posterior: LogPosterior,
     draws: Draws,
+    description: Description | None = None,
     *,
-    coords: Mapping[str, Names] | None = None,
-    observed: Mapping[str, Labelled] | None = None,
-    constant: Mapping[str, Labelled] | None = None,
-    scored: str = names.OBSERVED,
     labelled: Bool[np.ndarray, " scored"] | None = None,
     copies: Int[np.ndarray, "two given"] | None = None,
     trace: Trace | None = None,
@@ -55,10 +52,10 @@ def to_datatree(
     ``log_prior`` they are that density, of constrained variables. So ArviZ's ``psense`` needs no
     argument. ``log_prior`` is there for draws of a posterior whose prior can be raised to a power.
 
-    The log likelihood is named ``scored`` by what it is of, so that ``az.compare(...,
-    var_name=...)`` refuses a model that scores something else; where rows are weighted it is an
-    ``objective``, and log_scores has ``scored`` without weights. Where it is not ``y``, and a label
-    adds log p(y | x) to it, log_scores has ``y``.
+    The log likelihood is named by what it is of, ``scored`` of the ``description``, so that
+    ``az.compare(..., var_name=...)`` refuses a model that scores something else; where rows are
+    weighted it is an ``objective``, and log_scores has ``scored`` without weights. Where it is not
+    ``y``, and a label adds log p(y | x) to it, log_scores has ``y``.
     ``labelled`` says which rows have a label; None: there are no labels. ``y`` runs along ``obs``
     without the rows whose label is hidden, and what is of whole rows along ``row`` (of a density
     ``obs``) without those of which every draw says nothing, because they have no cell.
@@ -70,7 +67,8 @@ def to_datatree(
     likelihood may take ``memory`` bytes; where it would take more, every k-th draw is evaluated,
     with a warning. ValueError if the names along a dim are not as many as its entries.
     """
-    coords = dict(coords or {})
+    description = description or Description()
+    coords = description.coords
     posterior = _variables(log_posterior.variables, log_posterior.constrained(draws.theta))
     posterior |= _variables(
         log_posterior.deterministic_variables, log_posterior.deterministic(draws.theta)
@@ -82,12 +80,12 @@ def to_datatree(
         ),
     }
     groups |= _rows_and_prior(
-        log_posterior, draws, scored, labelled, copies, coords.get(names.OBS), memory
+        log_posterior, draws, description.scored, labelled, copies, coords.get(names.OBS), memory
     )
-    if observed:
-        groups[names.OBSERVED_DATA] = dataset_of(observed, coords)
-    if constant:
-        groups[names.CONSTANT_DATA] = dataset_of(constant, coords)
+    if description.observed:
+        groups[names.OBSERVED_DATA] = dataset_of(description.observed, coords)
+    if description.constant:
+        groups[names.CONSTANT_DATA] = dataset_of(description.constant, coords)
     if trace is not None:
         path = {"log_posterior": (("iteration",), trace.log_posterior)}
         groups[names.OPTIMISER] = dataset_of(path, coords)
@@ -397,10 +395,7 @@ def posterior_tree(
     tree = to_datatree(
         log_posterior,
         draws or point(log_posterior, model.point(log_posterior)),
-        coords=description.coords,
-        observed=description.observed,
-        constant=description.constant,
-        scored=description.scored,
+        description,
         labelled=None if description.scored == names.OBSERVED else model.labelled(rows),
         copies=copies,
         trace=trace,

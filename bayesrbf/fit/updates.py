@@ -111,8 +111,8 @@ def fit_update(
     design = np.concatenate([intercepts, (bounded - log_shares)[..., None]], axis=2)[..., :free]
     usual = np.append(np.full(n_classes, INTERCEPT_SD), SLOPE_SD)[:free]
     for scale in SCALES if free else ():
-        sd, start = scale * usual, np.zeros(free)
-        at, spread = softmax_regression(design, target, weights, start, sd, bounded)
+        sd = scale * usual
+        at, spread = softmax_regression(design, target, weights, np.zeros(free), sd, bounded)
         fit = weights @ log_scores(log_softmax(bounded + design @ at, axis=-1), labels)
         volume = np.linalg.slogdet(spread)[1] / 2 - np.log(sd).sum()
         evidence = fit - np.square(at / sd).sum() / 2 + volume - 2 * np.log(scale)

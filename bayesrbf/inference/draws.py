@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -242,51 +242,57 @@ def systematic_resample(
 _FLAT: Final = 1e-9  # Curvatures below this share of the largest are lost in rounding.
 
 
-def gaussian_draws(
-    log_posterior: LogPosterior,
-    centre: Float[np.ndarray, " coordinate"],
-    factor: Float[np.ndarray, "coordinate coordinate"],
-    *,
-    method: str,
-    draws: int,
-    chains: int,
-    rng: np.random.Generator,
-    resample: bool,
-    attributes: Mapping[str, float | int | str],
-    track: Track = silent,
-) -> Draws:
-    r"""Draw from a Gaussian that stands for the posterior.
+@dataclass(frozen=True)
+class GaussianSampling:
+    """How many draws of a Gaussian a method makes, and whether importance resamples them."""
 
-    .. math:: \theta = \mu + C z, \quad z \sim N(0, I), \quad q = N(\mu, C C').
+    method: str
+    draws: int
+    chains: int
+    rng: np.random.Generator
+    resample: bool
 
-    ``centre`` is mu and ``factor`` is C. The draws may be replaced by a Pareto-smoothed importance
-    resample of them. Stats are ``lp`` and ``log_q``; attributes are those given and ``pareto_k``,
-    ``importance_share``, the effective number of the smoothed importance weights as a share of the
-    draws, and ``resampled``.
+    def of_gaussian(
+        self,
+        log_posterior: LogPosterior,
+        centre: Float[np.ndarray, " coordinate"],
+        factor: Float[np.ndarray, "coordinate coordinate"],
+        *,
+        attributes: Mapping[str, float | int | str],
+        track: Track = silent,
+    ) -> Draws:
+        r"""Draw from a Gaussian that stands for the posterior.
 
-    An interrupt (Ctrl-C) returns the draws whose density is known, marked incomplete;
-    KeyboardInterrupt before every chain had a draw.
-    """
-    z = rng.standard_normal((chains, draws, centre.size))
-    theta = on_grid(centre + z @ factor.T, log_posterior.variables)
-    lp = _densities(log_posterior, theta, track)
-    made = lp.shape[1]
-    if made == 0:
-        raise KeyboardInterrupt(f"{method} was interrupted before its first draw.")
-    theta = theta[:, :made]
-    log_q = _log_normal(z[:, :made], factor)
-    weights, pareto_k = pareto_smooth((lp - log_q).reshape(-1))
-    if resample:
-        chosen = np.unravel_index(systematic_resample(weights, rng), lp.shape)
-        theta, lp, log_q = (array[chosen].reshape(array.shape) for array in (theta, lp, log_q))
-    about = {
-        **attributes,
-        "pareto_k": pareto_k,
-        # As much is known from 1 / sum w² draws of equal weight.
-        "importance_share": float(1 / (weights.size * np.sum(weights**2))),
-        "resampled": int(resample),
-    }
-    return Draws(theta, {"lp": lp, "log_q": log_q}, method, made == draws, about)
+        .. math:: \theta = \mu + C z, \quad z \sim N(0, I), \quad q = N(\mu, C C').
+
+        ``centre`` is mu and ``factor`` is C. The draws may be replaced by a Pareto-smoothed
+        importance resample of them. Stats are ``lp`` and ``log_q``; attributes are those given and
+        ``pareto_k``, ``importance_share``, the effective number of the smoothed importance weights
+        as a share of the draws, and ``resampled``.
+
+        An interrupt (Ctrl-C) returns the draws whose density is known, marked incomplete;
+        KeyboardInterrupt before every chain had a draw.
+        """
+        z = self.rng.standard_normal((self.chains, self.draws, centre.size))
+        theta = on_grid(centre + z @ factor.T, log_posterior.variables)
+        lp = _densities(log_posterior, theta, track)
+        made = lp.shape[1]
+        if made == 0:
+            raise KeyboardInterrupt(f"{self.method} was interrupted before its first draw.")
+        theta = theta[:, :made]
+        log_q = _log_normal(z[:, :made], factor)
+        weights, pareto_k = pareto_smooth((lp - log_q).reshape(-1))
+        if self.resample:
+            chosen = np.unravel_index(systematic_resample(weights, self.rng), lp.shape)
+            theta, lp, log_q = (array[chosen].reshape(array.shape) for array in (theta, lp, log_q))
+        about = {
+            **attributes,
+            "pareto_k": pareto_k,
+            # As much is known from 1 / sum w² draws of equal weight.
+            "importance_share": float(1 / (weights.size * np.sum(weights**2))),
+            "resampled": int(self.resample),
+        }
+        return Draws(theta, {"lp": lp, "log_q": log_q}, self.method, made == self.draws, about)
 
 
 def bounded_curvature(

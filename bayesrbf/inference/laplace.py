@@ -19,9 +19,9 @@ from bayesrbf.base.rows import Subjects
 from bayesrbf.base.tasks import Track, progress, silent
 from bayesrbf.inference.draws import (
     Draws,
+    GaussianSampling,
     bounded_curvature,
     check_numbers,
-    gaussian_draws,
     on_grid,
     one_after_another,
 )
@@ -353,18 +353,14 @@ def laplace(
     """
     check_numbers("laplace", draws=draws, chains=chains)
     rng = np.random.default_rng(random_state)
+    sampling = GaussianSampling("laplace", draws, chains, rng, resample)
     log_posterior = log_posterior.prepared_for_many()
     with progress(progress_bar) as track:
         gaussian = approximate(log_posterior, start, track)
-        return gaussian_draws(
+        return sampling.of_gaussian(
             log_posterior,
             gaussian.mode,
             gaussian.factor,
-            method="laplace",
-            draws=draws,
-            chains=chains,
-            rng=rng,
-            resample=resample,
             attributes={
                 "n_indefinite": gaussian.n_indefinite,
                 "gradient_norm": gaussian.gradient_norm,

@@ -13,7 +13,7 @@ from scipy.stats import ortho_group
 
 from bayesrbf.base.log_posterior import LogPosterior
 from bayesrbf.base.tasks import Track, progress, silent
-from bayesrbf.inference.draws import Draws, bounded_curvature, check_numbers, gaussian_draws
+from bayesrbf.inference.draws import Draws, GaussianSampling, bounded_curvature, check_numbers
 from bayesrbf.inference.laplace import GaussianApproximation, approximate
 
 # The variational objective over fixed draws: a deterministic function.
@@ -200,6 +200,7 @@ def advi(
     check_numbers("advi", draws=draws, chains=chains)
     _check(covariance, pairs)
     rng = np.random.default_rng(random_state)
+    sampling = GaussianSampling("advi", draws, chains, rng, resample)
     log_posterior = log_posterior.prepared_for_many()
     with progress(progress_bar) as track:
         gaussian = approximate(log_posterior, start, track)
@@ -211,17 +212,9 @@ def advi(
             max_iter=max_iter,
             track=track,
         )
-        return gaussian_draws(
-            log_posterior,
-            fit.mean,
-            fit.factor,
-            method="advi",
-            draws=draws,
-            chains=chains,
-            rng=rng,
-            resample=resample,
-            attributes={**fit.attributes, "covariance": covariance, "fixed_draws": 2 * pairs},
-            track=track,
+        attributes = {**fit.attributes, "covariance": covariance, "fixed_draws": 2 * pairs}
+        return sampling.of_gaussian(
+            log_posterior, fit.mean, fit.factor, attributes=attributes, track=track
         )
 
 

@@ -842,11 +842,11 @@ def _log_density(rows: Observations, law: CellLaw) -> Float[np.ndarray, " obs"]:
 
 def _cells_alone(rows: Observations, law: CellLaw) -> Float[np.ndarray, "obs cell"]:
     """Marginal log density of every cell, 0 where missing: reals first, then categories."""
-    n_reals, n_cells = rows.real.shape[1], rows.real.shape[1] + rows.codes.shape[1]
+    n_cells = rows.real.shape[1] + rows.codes.shape[1]
     log_densities = np.empty((rows.n_obs, n_cells))
     for cell in range(n_cells):
         alone = np.arange(n_cells)[None] == cell
-        log_densities[:, cell] = _log_density(_with_holes(rows, alone, n_reals), law)
+        log_densities[:, cell] = _log_density(_with_holes(rows, alone, rows.real.shape[1]), law)
     return log_densities
 
 

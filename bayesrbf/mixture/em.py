@@ -219,9 +219,9 @@ def _memberships(
     centres = _plus_plus(points, weights, size, rng)
     for _ in range(LLOYD_STEPS if size > 1 else 0):
         shares = weights * (_nearest(points, centres) == np.arange(size)[:, None])
-        mass, sums = shares.sum(axis=1), shares @ points
+        mass = shares.sum(axis=1)
         filled = mass > 0
-        centres[filled] = sums[filled] / mass[filled, None]
+        centres[filled] = (shares @ points)[filled] / mass[filled, None]
     memberships = np.full((len(points), size), (1 - OWN_CLUSTER) / size)
     memberships[np.arange(len(points)), _nearest(points, centres)] += OWN_CLUSTER
     return memberships
@@ -282,28 +282,31 @@ FINALISTS = 3
 """Restarts that are run to convergence."""
 
 
+@dataclass(frozen=True)
+class EMSettings:
+    """Settings of EM: its random starts, and when it ends."""
+
+    rng: np.random.Generator
+    n_init: int = 4
+    max_iter: int = 1000
+    tol: float = 1e-6
+    """Smallest rise of the log posterior per unit of row weight that counts, in nats."""
+    acceleration: Acceleration = "squarem"
+
+
 def fit_mixture(
     observations: Observations,
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
-    *,
-    rng: np.random.Generator,
-    tol: float = 1e-6,
-    max_iter: int = 1000,
-    n_init: int = 4,
-    acceleration: Acceleration = "squarem",
+    em: EMSettings,
     start: MixtureParameters | None = None,
 ) -> Fit:
     """Find the mode of the log posterior (without Jacobian) by EM.
 
-    Rows, distinct and weighted, prior and ``start`` are in standard units. The fit has converged
-    when a step raises the log posterior by at most ``tol`` nats per unit of row weight. Of
-    ``n_init`` random starts, or of the one that is given, the best run is taken.
+    Rows, distinct and weighted, prior and ``start`` are in standard units. Of the random starts, or
+    of the one that is given, the best run is taken.
     """
-    initialised = initialise_fit(
-        observations, specification, hyperparameters, rng=rng, n_init=n_init, start=start
-    )
-    return initialised.climb(tol=tol, max_iter=max_iter, acceleration=acceleration)
+    return initialise_fit(observations, specification, hyperparameters, em, start).climb(em)
 
 
 @dataclass(frozen=True)
@@ -317,16 +320,17 @@ class InitialisedFit:
     weight: float
     """Sum of the row weights."""
 
-    def climb(self, *, tol: float, max_iter: int, acceleration: Acceleration = "squarem") -> Fit:
+    def climb(self, em: EMSettings) -> Fit:
         """Best fit of short runs from all starts, the best ``FINALISTS`` continued."""
         problem = problem_of(self.expectation, self.specification, self.hyperparameters)
-        climb = partial(ascend, problem, tolerance=tol * self.weight, acceleration=acceleration)
-        first_leg = max_iter if len(self.starts) <= FINALISTS else min(SHORT_RUN, max_iter)
+        tolerance = em.tol * self.weight
+        climb = partial(ascend, problem, tolerance=tolerance, acceleration=em.acceleration)
+        first_leg = em.max_iter if len(self.starts) <= FINALISTS else min(SHORT_RUN, em.max_iter)
         with one_blas_thread():
             runs = [climb(point, max_iter=first_leg) for point in self.starts]
             for index in ranked(np.array([run.log_posterior for run in runs]))[:FINALISTS]:
-                if runs[index].status is Status.MAX_ITER and max_iter > first_leg:
-                    rest = climb(runs[index].parameters, max_iter=max_iter - first_leg + 1)
+                if runs[index].status is Status.MAX_ITER and em.max_iter > first_leg:
+                    rest = climb(runs[index].parameters, max_iter=em.max_iter - first_leg + 1)
                     runs[index] = _joined(runs[index], rest)
         return _best(runs, self.specification)
 
@@ -335,18 +339,16 @@ def initialise_fit(
     observations: Observations,
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
-    *,
-    rng: np.random.Generator,
-    n_init: int,
+    em: EMSettings,
     start: MixtureParameters | None = None,
 ) -> InitialisedFit:
     """Starting points of a fit, drawn or ``start``, and the rows prepared for EM."""
     with one_blas_thread():
         if start is None:
             differ = specification.n_components > specification.n_classes
-            n_starts = n_init if differ else 1  # of one component a class all starts are one
+            n_starts = em.n_init if differ else 1  # of one component a class all starts are one
             starts = [
-                starting_point(observations, specification, hyperparameters, rng)
+                starting_point(observations, specification, hyperparameters, em.rng)
                 for _ in range(n_starts)
             ]
         else:

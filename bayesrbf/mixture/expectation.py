@@ -172,8 +172,9 @@ class _Sums:
 
     @classmethod
     def zeros(cls, laws: Laws) -> _Sums:
-        k, moments = laws.reals.n_components, laws.reals.no_moments()
-        return cls(np.zeros(k), *moments, np.zeros((k, sum(laws.levels.levels))))
+        first, second = laws.reals.no_moments()
+        k = laws.reals.n_components
+        return cls(np.zeros(k), first, second, np.zeros((k, sum(laws.levels.levels))))
 
     def add(self, block: Block, moments: Moments | QuadraticMoments, weights: np.ndarray) -> None:
         """Add moments of a block, weighted by (component, row); products stay uncentred."""
@@ -294,8 +295,8 @@ class ArrayExpectation:
     @cached_property
     def _to_centre(self) -> list[Block]:
         """Blocks of all rows without products of cells: under signed weights they may cancel."""
-        table, rows = self._observations, np.arange(self._observations.n_obs)
-        return cut(table, self._specification, rows, self._every, by_products=False)
+        rows = np.arange(self._observations.n_obs)
+        return cut(self._observations, self._specification, rows, self._every, by_products=False)
 
     @property
     def _keeps_moments(self) -> bool:

@@ -31,7 +31,7 @@ from bayesrbf.base.rows import (
     Standardisation,
 )
 from bayesrbf.fit.model import Axes, Description, FittedModel, observed_rows, row_weights
-from bayesrbf.mixture.em import InitialisedFit, initialise_fit
+from bayesrbf.mixture.em import EMSettings, InitialisedFit, initialise_fit
 from bayesrbf.mixture.expectation import BlockExpectation, prepare
 from bayesrbf.mixture.laws import laws_of, order_for
 from bayesrbf.mixture.objective import HybridLogPosterior, climb_objective
@@ -330,6 +330,11 @@ class Solver:
     """Most iterations that the objective is followed; None: ``STEPS``."""
 
     @property
+    def em(self) -> EMSettings:
+        """Settings of the fit by EM."""
+        return EMSettings(np.random.default_rng(self.seed), self.n_init, self.max_iter, self.tol)
+
+    @property
     def most_steps(self) -> int:
         """Most iterations that the objective is followed."""
         return STEPS.get(self.objective.name, DEFAULT_STEPS) if self.steps is None else self.steps
@@ -382,13 +387,10 @@ def fit_mixture_rows(
         begin = reordered(start, order, specification).standardised(units)
     by_em = solver.objective.name == "likelihood"
     if by_em or begin is None:
-        rng = np.random.default_rng(solver.seed)
-        initialised = initialise_fit(
-            rows, canonical, standard_prior, rng=rng, n_init=solver.n_init, start=begin
-        )
+        initialised = initialise_fit(rows, canonical, standard_prior, solver.em, begin)
         if by_em:
             del rows  # EM has its own copy of them
-        fit = initialised.climb(tol=solver.tol, max_iter=solver.max_iter)
+        fit = initialised.climb(solver.em)
         begin = fit.parameters
     if not by_em:
         fit = climb_objective(
@@ -434,7 +436,7 @@ def fit_mixture_blocks(
         starts=[mixture.start.standardised(units)],
         weight=float(sample.weights.sum()),
     )
-    fit = initialised.climb(tol=solver.tol, max_iter=solver.max_iter)
+    fit = initialised.climb(solver.em)
     refitted = replace(mixture, hyperparameters=hyperparameters, parameters=fit.parameters)
     return refitted, fit, expectation.passes + 2  # to prepare the rows, and for their units
 

@@ -119,10 +119,10 @@ def joined(
     >>> both.weights, structure.n_components
     (array([0.5, 0.5]), 2)
     """
-    classes, group = list(specification.component_class), specification.covariance_group
+    classes = list(specification.component_class)
     alone = [
         replace(
-            point.taken(slice(None), group),
+            point.taken(slice(None), specification.covariance_group),
             weights=point.class_probabilities[classes] * point.weights / len(points),
         )
         for point in points

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 from bayesrbf.base.table_options import TableOptions
 from bayesrbf.reading.notes import Note, listed, option, ways_of
@@ -21,7 +21,6 @@ from bayesrbf.reading.notes import Note, listed, option, ways_of
 BLANKS: Final = "\u00a0\u202f\u2009 "
 APOSTROPHES: Final = "'\u2019"
 
-_MARK_PAIRS: Final = ((",", "."), (".", ","))  # Between thousands, and the decimal one.
 _CURRENCY: Final = r"[$€£¥₹]|USD|EUR|GBP|CHF|JPY|CAD|AUD"
 _DRESSED: Final = re.compile(
     rf"(?P<sign>[+-]?) ?(?P<before>{_CURRENCY})?[{BLANKS}]?"
@@ -58,6 +57,36 @@ class Notation:
     culprit: str = ""
 
 
+class _Amount(NamedTuple):  # a column has thousands of them
+    """A number as it is written, without blanks and apostrophes between thousands."""
+
+    symbol: str  # A percent sign or a currency; empty without one.
+    body: str
+
+
+@dataclass(frozen=True)
+class _Marks:
+    """Marks in the numbers of a column, or why they cannot be told."""
+
+    thousands: str = ""  # Between thousands; empty where there is none.
+    decimal: str = "."
+    problem: str = ""  # Said of ``culprit``.
+    culprit: str = ""
+
+    @property
+    def grouped(self) -> str:
+        """Pattern of numbers with a mark between thousands."""
+        mark, point = re.escape(self.thousands), re.escape(self.decimal)
+        return rf"[+-]?[1-9]\d{{0,2}}(?:{mark}\d{{3}})+(?:{point}\d+)?"
+
+    def plain(self, body: str) -> str:
+        """A number with a decimal point, and without marks between thousands."""
+        return body.replace(self.thousands, "").replace(self.decimal, ".")
+
+
+_WITH_THOUSANDS: Final = (_Marks(",", "."), _Marks(".", ","))
+
+
 def read_numbers(
     present: Sequence[str], thousands: str | None = None, decimal: str | None = None
 ) -> Notation:
@@ -73,42 +102,35 @@ def read_numbers(
     'may be a decimal comma or a mark between thousands'
     """
     if thousands != "." and all(map(is_number, present)):  # as nearly all columns are
-        bare = {text: ("", text) for text in present}
-        doubtful, below = ("", "") if decimal == "." else _three_digits(bare)
-        numbers = dict(zip(present, present, strict=True))
-        return Notation(numbers, doubtful=doubtful, below=below)
-    undressed = {text: _undressed(text, thousands) for text in present}
-    numeric = {text: pair for text, pair in undressed.items() if pair is not None}
-    symbols = {symbol for symbol, _ in numeric.values()}
-    bodies = [body for _, body in numeric.values()]
-    if len(symbols) > 1:
-        first, second = sorted(symbols)[:2]
-        culprit = next(text for text, (symbol, _) in numeric.items() if symbol == second)
-        among = next(text for text, (symbol, _) in numeric.items() if symbol == first)
-        problem = f"is written in another unit than {among!r}; write one unit throughout"
-        return Notation(dict.fromkeys(numeric, "0"), problem=problem, culprit=culprit)
-    symbol = symbols.pop() if symbols else ""
-    mark, point, problem, culprit = _marks(bodies, symbol, thousands, decimal)
-    if problem:
-        written = next(text for text, (_, body) in numeric.items() if body == culprit)
-        return Notation(dict.fromkeys(numeric, "0"), problem=problem, culprit=written)
-    plain = {
-        text: (body.replace(mark, "") if mark else body).replace(point, ".")
-        for text, (_, body) in numeric.items()
-    }
-    numbers = {text: number for text, number in plain.items() if is_number(number)}
-    blanks = any(set(text) & set(BLANKS) for text in numeric if re.search(rf"\d[{BLANKS}]\d", text))
-    raised = any(set(text) & set(APOSTROPHES) for text in numeric)
-    commas = [text for text, (_, body) in numeric.items() if point == "," and "," in body]
-    plain_points = not mark and point == "." and decimal != "."
-    doubtful, below = _three_digits(numeric) if plain_points else ("", "")
+        plain = Notation(dict(zip(present, present, strict=True)))
+        return plain if decimal == "." else _with_doubtful_point(plain, plain.numbers)
+    amounts = {text: amount for text in present if (amount := _undressed(text, thousands))}
+    bodies = {text: amount.body for text, amount in amounts.items()}
+    examples = {amount.symbol: text for text, amount in reversed(amounts.items())}
+    symbol, *others = sorted(examples) or [""]
+    if others:
+        problem = f"is written in another unit than {examples[symbol]!r}; write one unit throughout"
+        return Notation(dict.fromkeys(bodies, "0"), problem=problem, culprit=examples[others[0]])
+    marks = _marks(bodies.values(), symbol, thousands, decimal)
+    if marks.problem:
+        culprit = next(text for text, body in bodies.items() if body == marks.culprit)
+        return Notation(dict.fromkeys(bodies, "0"), problem=marks.problem, culprit=culprit)
+    notation = _in_marks(bodies, symbol, marks)
+    open_points = marks == _Marks() and decimal != "."
+    return _with_doubtful_point(notation, bodies) if open_points else notation
+
+
+def _in_marks(bodies: Mapping[str, str], symbol: str, marks: _Marks) -> Notation:
+    """Notation of numbers with such marks, by their bodies; the rest of the texts are none."""
+    numbers = {text: marks.plain(body) for text, body in bodies.items()}
+    commas = (text for text, body in bodies.items() if marks.decimal == "," and "," in body)
+    blanks = any(re.search(rf"\d[{BLANKS}]\d", text) for text in bodies)
+    raised = any(set(text) & set(APOSTROPHES) for text in bodies)
     return Notation(
-        numbers,
+        {text: number for text, number in numbers.items() if is_number(number)},
         symbol=symbol,
-        thousands=mark or (" " if blanks else "'" if raised else ""),
-        decimal_comma=commas[0] if commas else "",
-        doubtful=doubtful,
-        below=below,
+        thousands=marks.thousands or (" " if blanks else "'" if raised else ""),
+        decimal_comma=next(commas, ""),
     )
 
 
@@ -121,35 +143,34 @@ def possible_numbers(text: str) -> frozenset[float]:
     undressed = _undressed(text, None)
     if undressed is None:
         return frozenset()
-    body = undressed[1]
+    body = undressed.body
     numbers = set()
-    for mark, point in _MARK_PAIRS:
-        plain = body.replace(mark, "").replace(point, ".")
-        if (mark not in body or re.fullmatch(_grouped(mark, point), body)) and is_number(plain):
+    for marks in _WITH_THOUSANDS:
+        plain = marks.plain(body)
+        grouped = marks.thousands not in body or re.fullmatch(marks.grouped, body)
+        if grouped and is_number(plain):
             numbers.add(float(plain))
     return frozenset(numbers)
 
 
-def _grouped(mark: str, point: str) -> str:
-    """Pattern of numbers with a mark between thousands."""
-    return rf"[+-]?[1-9]\d{{0,2}}(?:{re.escape(mark)}\d{{3}})+(?:{re.escape(point)}\d+)?"
+def _with_doubtful_point(notation: Notation, bodies: Mapping[str, str]) -> Notation:
+    """The notation with a number whose point may be between thousands.
 
-
-def _three_digits(numeric: dict[str, tuple[str, str]]) -> tuple[str, str]:
-    """A number with a point before three digits, if all points of the column stand so.
-
-    The second result is a whole number, if all numbers without a point have at most three digits.
+    That is open if all points of the column stand before three digits. ``below`` is then a whole
+    number, if all numbers without a point have at most three digits.
     """
-    pointed = {text: body for text, (_, body) in numeric.items() if "." in body}
-    whole = {text: body for text, (_, body) in numeric.items() if text not in pointed}
-    if not all(re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", body) for body in pointed.values()):
-        return "", ""
-    below = all(re.fullmatch(r"[+-]?\d{1,3}", body) for body in whole.values())
-    return next(iter(pointed), ""), next(iter(whole), "") if pointed and below else ""
+    pointed = {text: body for text, body in bodies.items() if "." in body}
+    whole = {text: body for text, body in bodies.items() if text not in pointed}
+    three_digits = (re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", body) for body in pointed.values())
+    if not pointed or not all(three_digits):
+        return notation
+    all_below = all(re.fullmatch(r"[+-]?\d{1,3}", body) for body in whole.values())
+    below = next(iter(whole), "") if all_below else ""
+    return replace(notation, doubtful=next(iter(pointed)), below=below)
 
 
-def _undressed(text: str, thousands: str | None) -> tuple[str, str] | None:
-    """Symbol and body of a number, blanks and apostrophes between thousands removed; else None."""
+def _undressed(text: str, thousands: str | None) -> _Amount | None:
+    """Symbol and body of a number; None for any other text."""
     if thousands and thousands not in ".," and thousands in text:
         text = re.sub(rf"(?<=\d){re.escape(thousands)}(?=\d{{3}}(?!\d))", "", text)
     match = _DRESSED.fullmatch(text)
@@ -163,38 +184,42 @@ def _undressed(text: str, thousands: str | None) -> tuple[str, str] | None:
             if not re.fullmatch(rf"[+-]?\d{{1,3}}(?:{mark}\d{{3}})+(?:[.,]\d+)?", body):
                 return None
             body = re.sub(mark, "", body)
-    return match["before"] or match["after"] or "", body
+    return _Amount(match["before"] or match["after"] or "", body)
 
 
 def _marks(
     bodies: Collection[str], symbol: str, thousands: str | None, decimal: str | None
-) -> tuple[str, str, str, str]:
+) -> _Marks:
     """Mark between thousands and decimal mark, or the problem and the number that causes it."""
-    for mark, point in _MARK_PAIRS:
-        having = [body for body in bodies if mark in body]
-        with_point = [body for body in bodies if point in body and mark not in body]
-        if not having or not all(re.fullmatch(_grouped(mark, point), body) for body in having):
-            continue
-        if any(body.count(point) > 1 for body in with_point):
-            continue
-        sure = any(body.count(mark) > 1 or point in body for body in having)
-        money = symbol not in ("", "%") and mark == "," and decimal != ","
-        if sure or with_point or money or thousands == mark:
-            return mark, point, "", ""
+    for marks in _WITH_THOUSANDS:
+        money = symbol not in ("", "%") and marks.thousands == "," and decimal != ","
+        if _are_thousands(marks, bodies, decided=money or thousands == marks.thousands):
+            return marks
     commas = [body for body in bodies if "," in body]
     points = [body for body in bodies if "." in body]
     if commas and points:
         problem = (
             f"has a decimal comma, but {points[0]!r} has a point; write one of them throughout"
         )
-        return "", "", problem, commas[0]
-    if (
-        decimal != ","
-        and commas
-        and all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", body) for body in commas)
-    ):
-        return "", "", "may be a decimal comma or a mark between thousands", commas[0]
-    return "", "," if commas else ".", "", ""
+        return _Marks(problem=problem, culprit=commas[0])
+    three_digits = all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", body) for body in commas)
+    if commas and three_digits and decimal != ",":
+        problem = "may be a decimal comma or a mark between thousands"
+        return _Marks(problem=problem, culprit=commas[0])
+    return _Marks(decimal="," if commas else ".")
+
+
+def _are_thousands(marks: _Marks, bodies: Collection[str], decided: bool) -> bool:
+    """Whether such marks can be between thousands, and are decided or cannot be decimal."""
+    having = [body for body in bodies if marks.thousands in body]
+    others = [body for body in bodies if marks.thousands not in body]
+    grouped = re.compile(marks.grouped)
+    if not having or not all(map(grouped.fullmatch, having)):
+        return False
+    if any(body.count(marks.decimal) > 1 for body in others):
+        return False
+    sure = (body.count(marks.thousands) > 1 or marks.decimal in body for body in bodies)
+    return decided or any(sure)
 
 
 _LIMIT: Final = re.compile("(?P<sign><=?|>=?|\u2264|\u2265) ?(?P<bare>.+)")

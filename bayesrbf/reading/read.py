@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 
@@ -93,77 +93,110 @@ class Written:
         return (longer if earlier else column), len(earlier)
 
 
-def read_columns(
-    raw: RawTable,
-    target: str | None,
-    options: TableOptions,
-    marks: Sequence[StandIn],
-    written: Written,
-    kinds: KindsOf | None,
-    lenient: bool,
-) -> dict[str, ReadColumn]:
-    """Columns that are not ignored, read as the requested or the inferred kinds.
+@dataclass(frozen=True)
+class ReaderSettings:
+    """What the reader of a table is asked for."""
+
+    name: str  # Of the file or frame, for messages.
+    target: str | None
+    options: TableOptions
+    lenient: bool = False  # Whether columns that cannot be read are left out, with a note.
+    kinds: KindsOf | None = None  # Of the model that predicts the rows; None for other tables.
+
+    @property
+    def new_rows(self) -> bool:
+        """Whether a model is to predict the rows: no option solves a problem of theirs."""
+        return self.kinds is not None
+
+
+@dataclass(frozen=True)
+class ColumnReader:
+    """Reads columns as the requested or the inferred kinds.
 
     Dates have to be named, as they are or as what orders the rows, and texts among numbers as
     missing, unless the reader is lenient. New rows have the ``kinds`` of a model.
     """
-    # Loaded where cells are read: a file that is not there is refused within a moment.
-    from bayesrbf.table.kinds import Category, Real, in_order, resembled
 
-    named: dict[str | None, Kind] = {
-        **dict.fromkeys([target, options.id, options.group, options.centre], Category()),
-        **dict.fromkeys([options.time, options.score], Real()),
-    }
-    ordered = (column for column in raw.columns if column.order and column.name not in named)
-    requested: dict[str, Kind] = {column.name: in_order(column.order) for column in ordered}
-    requested |= _requested_kinds(options, kinds)
-    named.update(requested)
-    read = {}
-    for raw_column in raw.columns:
-        if raw_column.name in options.ignore and raw_column.name not in options.by:
-            continue
+    raw: RawTable
+    settings: ReaderSettings
+    stand_ins: tuple[StandIn, ...]
+    written: Written  # Example cells of other rows of the file.
+    of_roles: Mapping[str | None, Kind]  # Kinds of the target, and of roles outside of the model.
+    requested: Mapping[str, Kind]  # Kinds that dtypes, options or a model give.
+
+    @classmethod
+    def of(cls, raw: RawTable, settings: ReaderSettings, written: Written) -> Self:
+        """Reader of the columns of a table; options may name columns that it lacks."""
+        # Loaded where cells are read: a file that is not there is refused within a moment.
+        from bayesrbf.table.kinds import Category, Real, in_order
+
+        header = [column.name for column in raw.columns]
+        options = settings.options.among(header)
+        texts = [settings.target, options.id, options.group, options.centre]
+        of_roles: dict[str | None, Kind] = dict.fromkeys(texts, Category())
+        of_roles |= dict.fromkeys([options.time, options.score], Real())
+        ordered = (column for column in raw.columns if column.order)
+        of_dtypes = {c.name: in_order(c.order) for c in ordered if c.name not in of_roles}
+        requested = of_dtypes | _requested_kinds(options, settings.kinds)
+        settings = replace(settings, options=options)
+        return cls(raw, settings, stand_ins(options.na, header), written, of_roles, requested)
+
+    def read(self, raw_column: RawColumn) -> ReadColumn:
+        """Values and notes of a column, or its problem."""
+        from bayesrbf.table.kinds import resembled
+
         if raw_column.problem:
-            advice = ", or ignore it."
-            read[raw_column.name] = ReadColumn([], problem=raw_column.problem, advice=advice)
-            continue
-        kind = named.get(raw_column.name, Category() if raw_column.has_levels else None)
+            return ReadColumn([], problem=raw_column.problem, advice=", or ignore it.")
+        column, n_examples = self.written.above(self._text_column(raw_column))
+        undecided = self.settings.lenient and column.kind is None
+        may_resemble = undecided or column.name == self.settings.options.time
+        like = resembled(column.present[0]) if may_resemble and column.present else None
+        kind = column.kind if like is None else like()
+        known = self.requested.get(column.name)
+        read = self._in_notation(replace(column, kind=kind))
+        if undecided and like is not None:
+            known = kind
+            topics = dict.fromkeys(("grows", "read as"), "unnamed")
+            notes = (replace(note, topic=topics.get(note.topic, note.topic)) for note in read.notes)
+            read = replace(read, notes=tuple(notes))
+        read = replace(read, values=read.values[n_examples:], kind=known)
+        inferred = column.name not in self.of_roles and column.name not in self.requested
+        return _numbers_as_text(column, read) if raw_column.is_text and inferred else read
+
+    def _text_column(self, raw_column: RawColumn) -> TextColumn:
+        """Cells of a column, the kind that was decided for it, and which of them are missing."""
+        from bayesrbf.table.kinds import Category
+
+        name = raw_column.name
+        of_dtype = Category() if raw_column.has_levels else None
+        kind = self.requested.get(name) or self.of_roles.get(name, of_dtype)
         nothing = Missing(frozenset())
-        plain = TextColumn(raw_column.name, raw_column.cells, raw.lines, nothing, raw.source, kind)
-        words = raw.marked or (
-            raw_column.is_text and not plain.has_levels and _marked(raw_column, plain.is_number)
+        column = TextColumn(name, raw_column.cells, self.raw.lines, nothing, self.raw.source, kind)
+        words = self.raw.marked or (
+            raw_column.is_text and not column.has_levels and _marked(raw_column, column.is_number)
         )
-        levels = map(str, kind.levels if kind and kinds else ())
+        levels = map(str, kind.levels if kind and self.settings.kinds else ())
         missing = Missing(
             frozenset(MISSING_MARKERS if words else ()).difference(levels) | {""},
-            tuple(mark for mark in marks if mark.column in (None, raw_column.name)),
+            tuple(mark for mark in self.stand_ins if mark.column in (None, name)),
         )
-        column, above = written.above(replace(plain, missing=missing))
-        asks = (lenient and kind is None) or raw_column.name == options.time
-        like = resembled(column.present[0]) if asks and column.present else None
-        unnamed = lenient and kind is None and like is not None
-        kind = kind if like is None else like()
+        return replace(column, missing=missing)
+
+    def _in_notation(self, column: TextColumn) -> ReadColumn:
+        """A column in the notation of the options; texts among numbers missing if lenient."""
+        options = self.settings.options
         configured = replace(
             column,
-            kind=kind,
             day_first=options.day_first,
             thousands=options.thousands,
             decimal=options.decimal,
             # Where decimals have points, commas separate the cells. Models know their notation.
-            points_open=raw.separator not in ("", ",") and kinds is None,
+            points_open=self.raw.separator not in ("", ",") and not self.settings.new_rows,
             below=options.below,
         )
-        result = read_column(configured)
-        if lenient and result.among:
-            result = _numbers_alone(configured, result.among)
-        if unnamed:
-            topics = dict.fromkeys(("grows", "read as"), "unnamed")
-            notes = (replace(n, topic=topics.get(n.topic, n.topic)) for n in result.notes)
-            result = replace(result, notes=tuple(notes))
-        known = kind if unnamed else requested.get(raw_column.name)
-        read[raw_column.name] = replace(result, values=result.values[above:], kind=known)
-        if raw_column.is_text and raw_column.name not in named:
-            read[raw_column.name] = _numbers_as_text(column, read[raw_column.name])
-    return read
+        read = read_column(configured)
+        lenient = self.settings.lenient and read.among
+        return _numbers_alone(configured, read.among) if lenient else read
 
 
 def _numbers_alone(column: TextColumn, texts: Sequence[str]) -> ReadColumn:
@@ -324,13 +357,13 @@ def read_file(
     each. New rows have the ``kinds`` of a model, whose levels are never missing, and the options of
     its table: they need not have its values of ``na``, and no option solves a problem of new rows.
     """
-    raw = read_raw(path, sampled)
-    return _read(raw, path.name, target, options, judge, lenient=lenient, kinds=kinds)
+    settings = ReaderSettings(path.name, target, options, lenient, kinds)
+    return _read(read_raw(path, sampled), settings, judge)
 
 
 def read_cells(raw: RawTable, name: str, options: TableOptions, kinds: KindsOf) -> ReadTable:
     """Read new rows without a target from columns of cells, as from a file of this name."""
-    return _read(raw, name, None, options, kinds=kinds)
+    return _read(raw, ReaderSettings(name, None, options, kinds=kinds))
 
 
 def read_blocks(
@@ -341,83 +374,89 @@ def read_blocks(
     The notation of numbers and dates depends on all cells of a column. Where there are several
     blocks, columns without levels are therefore read twice, first for examples of each notation.
     """
+    settings = ReaderSettings(path.name, None, options, kinds=kinds)
     blocks = raw_blocks(path, size)
     first, second = next(blocks), next(blocks, None)
     if second is None:
-        yield _read(first, path.name, None, options, kinds=kinds)
+        yield _read(first, settings)
         return
     requested = _requested_kinds(options, kinds).items()
     examples = Written([name for name, kind in requested if not kind.has_levels])
     for block in chain((first, second), blocks):
         examples.look(block)
     for block in raw_blocks(path, size):
-        yield _read(block, path.name, None, options, written=examples, kinds=kinds)
+        yield _read(block, settings, written=examples)
 
 
 def _read(
     raw: RawTable,
-    name: str,
-    target: str | None,
-    options: TableOptions,
+    settings: ReaderSettings,
     judge: Judge = lambda target: (),
     written: Written | None = None,
-    lenient: bool = False,
-    kinds: KindsOf | None = None,
 ) -> ReadTable:
     """Table of rows of a file; ``written`` has example cells of its other rows."""
-    import pandas as pd
-
-    new_rows = kinds is not None
-    if not new_rows:  # new rows of a typed table have one answer each
+    if not settings.new_rows:  # new rows of a typed table have one answer each
         raw = raw.without_empty_rows()
     for note in raw.notes:
-        if new_rows and note.topic == "skipped":
+        if settings.new_rows and note.topic == "skipped":
             warn(note.value)
-    header = [column.name for column in raw.columns]
-    problems = [*_misnamed(header, target, options, name)]
-    problems += [note.value for note in raw.notes if problems and note.topic == "sheets"]
-    marks = stand_ins(options.na, header)
-    among = options.among(header)
-    written = written or Written(())
-    columns = read_columns(raw, target, among, marks, written, kinds, lenient)
-    if not new_rows:  # a model has the names of theirs
-        names = {name: read for name, read in columns.items() if name == options.id}
-        columns = {name: in_one_name(read, name) for name, read in columns.items()} | names
-    left_out: list[Note] = []
-    if lenient:
-        left_out = [Note("unread", n, r.sentence()) for n, r in columns.items() if r.problem]
+    columns = _columns(raw, settings, written or Written(()))
+    unread: list[Note] = []
+    if settings.lenient:
+        unread = [Note("unread", n, r.sentence()) for n, r in columns.items() if r.problem]
         columns = {name: read for name, read in columns.items() if not read.problem}
-        ignored = tuple(note.column for note in left_out)
-        options = replace(options, ignore=(*options.ignore, *ignored))
+    if problems := [*_problems(raw, columns, settings, judge)]:
+        raise TableError(*problems)
+    model = [name for name in columns if name not in (settings.target, *settings.options.beside)]
+    doubts = _doubts(columns, model, settings.target)
+    left_out = [note for note in doubts if note.topic in LEFT_OUT]
+    ignored = [note.column for note in (*unread, *left_out)]
+    model = [name for name in model if name not in ignored]
+    if not model:
+        raise TableError(*_no_column_left(unread, left_out, settings))
+    options = replace(settings.options, ignore=(*settings.options.ignore, *ignored))
+    return _assembled(columns, model, raw, replace(settings, options=options), [*unread, *doubts])
+
+
+def _columns(raw: RawTable, settings: ReaderSettings, written: Written) -> dict[str, ReadColumn]:
+    """Columns that are not ignored; in a training table each level has one name."""
+    reader = ColumnReader.of(raw, settings, written)
+    options = reader.settings.options
+    ignored = {*options.ignore}.difference(options.by)
+    columns = {c.name: reader.read(c) for c in raw.columns if c.name not in ignored}
+    if settings.new_rows:  # a model has the names of theirs
+        return columns
+    names = {name: read for name, read in columns.items() if name == options.id}
+    return {name: in_one_name(read, name) for name, read in columns.items()} | names
+
+
+def _problems(
+    raw: RawTable, columns: Mapping[str, ReadColumn], settings: ReaderSettings, judge: Judge
+) -> Iterator[str]:
+    """Messages on options, columns, the target, and stand-ins that occur in no cell."""
+    import pandas as pd
+
+    of_options = [*_misnamed(raw, settings)]
+    yield from of_options
+    yield from (note.value for note in raw.notes if of_options and note.topic == "sheets")
+    yield from _unreadable(columns, settings)
+    target = None if settings.target is None else columns.get(settings.target)
+    if target is not None and not target.problem:
+        yield from judge(pd.Series(target.values, dtype=object))
+    if raw.whole and not settings.new_rows:
+        yield from _unmatched(columns, raw, settings)
+
+
+def _unreadable(columns: Mapping[str, ReadColumn], settings: ReaderSettings) -> Iterator[str]:
+    """Messages on columns that cannot be read, then on those with numbers outside their kind."""
+    options = settings.options
     mark = "," if options.decimal == "," or options.thousands == "." else "."
     for read in columns.values():
         form = f"numbers as 1234{mark}5"
         if read.kind and read.kind.of_texts:
             form = f"{read.kind.cell_description} as {read.kind.example}"
         if read.problem:
-            problems.append(read.sentence(f"Write {form}, or leave it empty." if new_rows else ""))
-    problems += _no_cells(columns)
-    if target in columns and not columns[target].problem:
-        problems += judge(pd.Series(columns[target].values, dtype=object))
-    if raw.whole and not new_rows:
-        problems += _unmatched(columns, raw, marks, name)
-    model = {name: read for name, read in columns.items() if name not in (target, *options.beside)}
-    doubts = [] if problems else _doubts(columns, model, target)
-    left = [note.column for note in doubts if note.topic in LEFT_OUT]
-    model = {name: read for name, read in model.items() if name not in left}
-    if not model and not problems:
-        beside = "" if target is None else f" beside the target {target!r}"
-        why = f": {listed(left)} hardly repeats and was left out" if left else ""
-        problems += [note.value for note in left_out]
-        problems.append(f"{name}: no column is left{beside}{why}; keep at least one.")
-    if problems:
-        raise TableError(*problems)
-    options = replace(options, ignore=(*options.ignore, *left))
-    return _assembled(columns, list(model), target, raw, options, [*left_out, *doubts])
-
-
-def _no_cells(columns: dict[str, ReadColumn]) -> Iterator[str]:
-    """Messages on columns with numbers outside their kind."""
+            yield read.sentence(f"Write {form}, or leave it empty." if settings.new_rows else "")
     for name, read in columns.items():
         if read.kind is None or not isinstance(read.values, np.ndarray):
             continue
@@ -425,11 +464,22 @@ def _no_cells(columns: dict[str, ReadColumn]) -> Iterator[str]:
             yield refusal
 
 
+def _no_column_left(
+    unread: Sequence[Note], left_out: Sequence[Note], settings: ReaderSettings
+) -> Iterator[str]:
+    """Messages on a table without a column for the model."""
+    yield from (note.value for note in unread)
+    beside = "" if settings.target is None else f" beside the target {settings.target!r}"
+    names = listed([note.column for note in left_out])
+    why = f": {names} hardly repeats and was left out" if left_out else ""
+    yield f"{settings.name}: no column is left{beside}{why}; keep at least one."
+
+
 def _unmatched(
-    columns: Mapping[str, ReadColumn], raw: RawTable, stand_ins: Sequence[StandIn], name: str
+    columns: Mapping[str, ReadColumn], raw: RawTable, settings: ReaderSettings
 ) -> Iterable[str]:
     """Messages on stand-ins that occur in no cell; unread columns are matched as written."""
-    if not stand_ins:
+    if not settings.options.na:
         return ()
     cells = {raw_column.name: set(raw_column.cells) for raw_column in raw.columns}
     marks = [
@@ -439,7 +489,7 @@ def _unmatched(
         if note.topic == "missing"
     ]
     marks += [(column, cell) for column in cells.keys() - columns.keys() for cell in cells[column]]
-    return unmatched(stand_ins, marks, cells, name)
+    return unmatched(stand_ins(settings.options.na, cells), marks, cells, settings.name)
 
 
 def no_column(column: str, header: Sequence[str], name: str) -> str:
@@ -460,14 +510,14 @@ TOGETHER: Final = (
 """Options that may name the same column; so may ``by``, except with a target or a score."""
 
 
-def _misnamed(
-    header: Sequence[str], target: str | None, options: TableOptions, name: str
-) -> Iterable[str]:
+def _misnamed(raw: RawTable, settings: ReaderSettings) -> Iterator[str]:
     """Messages on options that name no column of the table, or one column in two roles."""
-    uses = options.named() | ({} if target is None else {"target": (target,)})
+    header = [column.name for column in raw.columns]
+    of_target = {} if settings.target is None else {"target": (settings.target,)}
+    uses = settings.options.named() | of_target
     for column in dict.fromkeys(column for names in uses.values() for column in names):
         if column not in header:
-            yield no_column(column, header, name)
+            yield no_column(column, header, settings.name)
             continue
         roles = [role for role, names in uses.items() if column in names]
         distinct_roles = {*roles}
@@ -476,6 +526,7 @@ def _misnamed(
         if len(distinct_roles) > 1 and distinct_roles not in TOGETHER:
             words = " and ".join(f"--{role}" for role in roles)
             yield f"Column {column!r} cannot be what {words} say together; choose one."
+    options = settings.options
     mark, point = options.thousands, options.decimal
     if mark is not None and (len(mark) != 1 or mark.isalnum() or mark in "+-%"):
         yield f"--thousands takes one character, such as a comma; got {mark!r}."
@@ -490,14 +541,14 @@ def _misnamed(
 def _assembled(
     columns: dict[str, ReadColumn],
     model: Sequence[str],
-    target: str | None,
     raw: RawTable,
-    options: TableOptions,
+    settings: ReaderSettings,
     doubts: Sequence[Note],
 ) -> ReadTable:
     """Frame of the columns that were read, with targets, roles and notes."""
     import pandas as pd
 
+    options = settings.options
     index: pd.Index = pd.RangeIndex(len(raw.lines)) if raw.index is None else raw.index
     if options.id is not None:
         index = pd.Index(columns[options.id].values, dtype=text_dtype(), name=options.id)
@@ -507,8 +558,8 @@ def _assembled(
     kinds = {name: _kind_of(read.values, read.kind) for name, read in columns.items()}
     words = {name: kind.word for name, kind in kinds.items()}
     roles: dict[Any, str] = {**words, **dict.fromkeys(options.ignore, "ignored")}
-    roles |= {target: "target", options.id: "id", options.group: "group", options.time: "time"}
-    roles |= {options.centre: "centre", options.score: "score"}
+    roles |= {settings.target: "target", options.id: "id", options.group: "group"}
+    roles |= {options.time: "time", options.centre: "centre", options.score: "score"}
 
     def cells(values: Values) -> Any:
         return values if _is_real(values) else pd.array(values, dtype=text_dtype())
@@ -523,7 +574,7 @@ def _assembled(
     options = _decided(options, columns, notes)
     return ReadTable(
         frame=pd.DataFrame({name: cells(columns[name].values) for name in model}, index),
-        target=series(target, "object"),
+        target=series(settings.target, "object"),
         kinds={name: kinds[name] for name in model},
         notes=sentences(notes),
         taken=_taken([column.name for column in raw.columns], roles, notes),
@@ -764,7 +815,7 @@ def read_table(
     )
     if isinstance(table, str | os.PathLike):
         return read_file(Path(table), target, options)
-    return _read(raw_frame(table), "the frame", target, options)
+    return _read(raw_frame(table), ReaderSettings("the frame", target, options))
 
 
 def _marks(na: Mark | Sequence[Mark] | Mapping[str, Mark | Sequence[Mark]]) -> tuple[str, ...]:

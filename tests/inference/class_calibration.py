@@ -15,7 +15,7 @@ import numpy as np
 from bayesrbf.base.rows import MixtureSpecification, Observations, Standardisation
 from bayesrbf.inference.laplace import laplace
 from bayesrbf.inference.variational import advi
-from bayesrbf.mixture.em import fit_mixture
+from bayesrbf.mixture.em import EMSettings, fit_mixture
 from bayesrbf.mixture.missing import sample
 from tests.inference.drawing_graphs import SIMULATORS
 from tests.inference.drawn_tables import Table, tables
@@ -151,7 +151,7 @@ def of_mixture(name: str, number: int, seed: int) -> Drawn:
         replication = simulate(WITH_HOLES, rng)
         setting, target = replication.setting, replication.log_posterior()
         model = setting.specification, setting.hyperparameters.standardised()
-        fit = fit_mixture(replication.rows, *model, rng=rng, n_init=1)
+        fit = fit_mixture(replication.rows, *model, EMSettings(rng, n_init=1))
         start = target.pack(fit.parameters.in_units(setting.hyperparameters.units))
         thetas = METHODS[name](target, start, chains=1, draws=DRAWS, random_state=rng).theta[0]
 

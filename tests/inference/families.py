@@ -35,6 +35,7 @@ from bayesrbf.families.sdgm.posterior import (
 from bayesrbf.families.sdgm.records import CompletedRows
 from bayesrbf.families.stack.posterior import StackLogPosterior, equal_pool
 from bayesrbf.fit.held_out import HeldOut
+from bayesrbf.mixture.em import EMSettings
 from bayesrbf.mixture.objective import HybridLogPosterior
 from bayesrbf.models.kernel_network import declare_kernel_network
 from bayesrbf.models.rbf_network import declare_rbf_network
@@ -148,7 +149,7 @@ def rbf_network() -> Family:
     hyper = RBFNetworkHyperparameters(prior, l1=0.0, l2=0.5, link=3.0, kappa=0.5)
     hidden = np.where(np.arange(12) == 3, -1, labels)
     log_posterior = RBFNetworkLogPosterior(rows, Classes(hidden), specification, hyper)
-    fit = fit_joint(rows, Classes(hidden), specification, hyper, rng=rng, tol=1e-14)
+    fit = fit_joint(rows, Classes(hidden), specification, hyper, EMSettings(rng, tol=1e-14))
 
     def slope(theta: np.ndarray) -> np.ndarray:
         return log_posterior.value_and_gradient(theta, jacobian=False)[1]

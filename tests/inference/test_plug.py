@@ -17,6 +17,7 @@ import pymc as pm
 import pytest
 
 from bayesrbf.base.log_posterior import LogPosterior
+from bayesrbf.fit.model import Description
 from bayesrbf.fit.trees import to_datatree
 from bayesrbf.inference.draws import Draws, relabel
 from bayesrbf.inference.laplace import laplace
@@ -148,7 +149,8 @@ def test_log_prior_and_log_likelihood_of_the_tree_are_those_of_the_graph_draw_by
     log_posterior = plugged.log_posterior
     theta = np.stack([plugged.random_point(seed) for seed in range(4)]).reshape(2, 2, -1)
     lp = log_posterior.log_densities(theta.reshape(4, -1)).reshape(2, 2)
-    tree = to_datatree(log_posterior, Draws(theta, {"lp": lp}, "nuts"), scored="scored")
+    draws = Draws(theta, {"lp": lp}, "nuts")
+    tree = to_datatree(log_posterior, draws, Description(scored="scored"))
     terms = tree["log_likelihood"].to_dataset().data_vars.values()
     likelihood = sum(term.sum(term.dims[2:]) for term in terms)
     if log_posterior.no_prior:

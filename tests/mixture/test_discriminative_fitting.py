@@ -9,7 +9,7 @@ from bayesrbf.base.arrays import class_log_joint
 from bayesrbf.base.priors import Fit, Objective, Status
 from bayesrbf.base.rows import MixtureParameters, MixtureSpecification, Observations
 from bayesrbf.mixture import objective as hybrid_log_posterior
-from bayesrbf.mixture.em import fit_mixture
+from bayesrbf.mixture.em import EMSettings, fit_mixture
 from bayesrbf.mixture.expectation import prepare
 from bayesrbf.mixture.objective import HybridLogPosterior, climb_objective
 from bayesrbf.mixture.points import MixturePoints
@@ -18,7 +18,8 @@ from tests.cases import hyperparameters, structure, table
 
 def start_of(rows: Observations, specification: MixtureSpecification) -> MixtureParameters:
     prior = hyperparameters(specification)
-    return fit_mixture(rows, specification, prior, rng=np.random.default_rng(0)).parameters
+    em = EMSettings(np.random.default_rng(0))
+    return fit_mixture(rows, specification, prior, em).parameters
 
 
 def climb(

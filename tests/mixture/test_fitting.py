@@ -9,7 +9,7 @@ import pytest
 
 from bayesrbf.base.priors import Fit, Status
 from bayesrbf.base.rows import MixtureSpecification, Observations
-from bayesrbf.mixture.em import Step, ascend, fit_mixture, problem_of
+from bayesrbf.mixture.em import EMSettings, Step, ascend, fit_mixture, problem_of
 from bayesrbf.mixture.expectation import ArrayExpectation, prepare
 from bayesrbf.mixture.laws import laws_of
 from bayesrbf.mixture.matrices import SMALLEST_EIGENVALUE, precision_factor
@@ -26,9 +26,14 @@ from tests.cases import (
 )
 
 
-def fit(specification: MixtureSpecification, rows: Observations, seed: int = 0, **options) -> Fit:
-    prior = hyperparameters(specification)
-    return fit_mixture(rows, specification, prior, rng=np.random.default_rng(seed), **options)
+def fit(
+    specification: MixtureSpecification,
+    rows: Observations,
+    start: MixtureParameters | None = None,
+    **options,
+) -> Fit:
+    em = EMSettings(np.random.default_rng(0), **options)
+    return fit_mixture(rows, specification, hyperparameters(specification), em, start)
 
 
 @pytest.mark.parametrize("missing", some_quick([0.0, 0.2, 0.8], 0.2))

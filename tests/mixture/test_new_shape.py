@@ -13,7 +13,7 @@ from scipy.stats import gamma
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.base.rows import MixtureSpecification, Variable
 from bayesrbf.mixture import compiled_density
-from bayesrbf.mixture.em import fit_mixture, problem_of, starting_point
+from bayesrbf.mixture.em import EMSettings, fit_mixture, problem_of, starting_point
 from bayesrbf.mixture.expectation import ArrayExpectation
 from bayesrbf.mixture.gibbs import Assigned, posterior
 from bayesrbf.mixture.laws import SHAPES, laws_of
@@ -141,7 +141,7 @@ def test_em_never_falls_under_a_planted_shape(planted) -> None:
 def test_a_planted_shape_ends_at_a_mode(planted) -> None:
     table_, hyper = table(planted, n_obs=60, missing=0.2), hyperparameters(planted)
     rng = np.random.default_rng(0)
-    fit = fit_mixture(table_, planted, hyper, rng=rng, tol=1e-14, max_iter=5000)
+    fit = fit_mixture(table_, planted, hyper, EMSettings(rng, tol=1e-14, max_iter=5000))
     target = MixtureLogPosterior(table_, planted, hyper)
     gradient = target.value_and_gradient(target.pack(fit.parameters), jacobian=False)[1]
     np.testing.assert_allclose(gradient, 0, atol=2e-4)

@@ -13,7 +13,7 @@ import pymc as pm
 from bayesrbf import MixturePrior
 from bayesrbf.base.priors import MixtureHyperparameters
 from bayesrbf.base.rows import COVARIANCE_TYPES, MixtureSpecification, Observations, Standardisation
-from bayesrbf.mixture.em import fit_mixture, problem_of
+from bayesrbf.mixture.em import EMSettings, fit_mixture, problem_of
 from bayesrbf.mixture.expectation import prepare
 from bayesrbf.mixture.posterior import MixtureLogPosterior
 from bayesrbf.models.mixture import declare_hybrid_mixture
@@ -127,7 +127,7 @@ def at_rest(configuration: Configuration) -> np.ndarray:
     """Coordinates where EM stands still."""
     rows, specification = configuration.standard_observations, configuration.specification
     prior = configuration.hyperparameters.standardised()
-    fit = fit_mixture(rows, specification, prior, rng=np.random.default_rng(0), tol=1e-10)
+    fit = fit_mixture(rows, specification, prior, EMSettings(np.random.default_rng(0), tol=1e-10))
     problem = problem_of(prepare(rows, specification), specification, prior)
     parameters = fit.parameters
     for _ in range(3000):

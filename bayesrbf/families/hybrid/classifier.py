@@ -326,9 +326,9 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
             training, model, fit, note = of_blocks.fit_all(training, model, prior, solver)
         self._warn_where_singular(fit)
         message = " ".join(filter(None, (fit.status.sentence, note, choice.unlabelled)))
-        outcome, details = (fit.status, fit.trace), choice.candidates
+        outcome = (fit.status, fit.trace)
         self.fitted_ = self._ended(
-            training, model, details, outcome, message, calibration=calibration
+            training, model, choice.candidates, outcome, message, calibration=calibration
         )
         return self
 

@@ -288,8 +288,8 @@ def find_density(rows: Observations, columns: Columns, settings: Settings) -> Fo
         return fit_mixture_rows(weighted_rows, structure, prior, solver)[0]
 
     shares = np.array([candidate.share for candidate in candidates])
-    once, seed = distinct_rows(trimmed_rows), settings.solver.seed
-    model = pooled(alone, once, shares, settings.pool, refit, seed)
+    once = distinct_rows(trimmed_rows)
+    model = pooled(alone, once, shares, settings.pool, refit, settings.solver.seed)
     return FoundDensity(trimmed_rows, model, replace(fit, parameters=model.parameters), candidates)
 
 

@@ -272,8 +272,9 @@ class Choice:
     def candidates(self) -> tuple[MixtureCandidate, ...]:
         """Judged candidates: the chosen setting, then the others in the order of trial."""
         score = next((score for setting, score in self.judged if setting == self.setting), np.nan)
-        other_pairs = [pair for pair in self.judged if pair[0] != self.setting]
-        return tuple(MixtureCandidate.of(*pair) for pair in [(self.setting, score), *other_pairs])
+        others = [pair for pair in self.judged if pair[0] != self.setting]
+        tried = [(self.setting, score), *others]
+        return tuple(MixtureCandidate.of(setting, held_out) for setting, held_out in tried)
 
     def by_missing_fraction(
         self, splits: Sequence[Fold], classes: np.ndarray, masking: Masking

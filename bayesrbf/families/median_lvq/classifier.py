@@ -262,7 +262,8 @@ def held_out(
     A held-out row is no exemplar and has no likelihood. With the source ``masked``, which compares
     rows of a table, copies of the row with more and more masked cells are compared, too.
     """
-    training_rows, classes, masking = training.rows, training.class_labels, None
+    training_rows, classes = training.rows, training.class_labels
+    masking = None
     if masked is None:
         training_rows = _by_position(training_rows)
     else:

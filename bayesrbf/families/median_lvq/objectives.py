@@ -333,14 +333,14 @@ class KernelSwaps(_Swaps):
         columns = self.columns
         if columns.flat_columns is None:
             return super().sweep(exemplars, order, uniforms=uniforms, tolerance=tolerance)
-        classes, candidates = np.asarray(self.prototypes.classes), columns.rows.candidates
+        candidates = columns.rows.candidates
         positions = np.empty_like(exemplars)
         for label, block in enumerate(self.prototypes.class_slices):
             positions[block] = np.searchsorted(candidates[label], exemplars[block])
         sweep_exemplars(
             columns.flat_columns,
             columns.rows.candidate_starts,
-            classes,
+            np.asarray(self.prototypes.classes),
             columns.labels,
             columns.weights,
             np.empty((0, 0)) if self._bound is None else self._bound,

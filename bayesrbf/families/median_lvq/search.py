@@ -79,15 +79,15 @@ def fit_exemplars(
     The widths of ``wider``, from the widest on, are searched before sigma, each from where the
     last one ended: wide kernels leave fewer optima.
     """
-    rng, max_iter = np.random.default_rng(settings.seed), settings.max_iter
+    rng = np.random.default_rng(settings.seed)
     random = [random_exemplars(rows, prototypes, rng) for _ in range(settings.n_init)]
     starts = random if start is None else [start]
     for width in wider:
         before = objective_of(rows, prototypes, width)
-        ends = [climb(before, start, max_iter) for start in starts]
+        ends = [climb(before, start, settings.max_iter) for start in starts]
         starts = [parameters.exemplars for parameters, _, _ in ends]
     objective = objective_of(rows, prototypes, sigma)
-    runs = [climb(objective, start, max_iter) for start in starts]
+    runs = [climb(objective, start, settings.max_iter) for start in starts]
     reached = np.array([float(trace.log_posterior[-1]) for _, trace, _ in runs])
     return ExemplarFit(*runs[ranked(reached)[0]])
 

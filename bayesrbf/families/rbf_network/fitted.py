@@ -61,7 +61,7 @@ from bayesrbf.fit.model import (
 )
 from bayesrbf.inference.draws import Draws
 from bayesrbf.mixture import points as mixture_points
-from bayesrbf.mixture.em import fit_mixture
+from bayesrbf.mixture.em import EMSettings, fit_mixture
 from bayesrbf.mixture.fitted import FittedMixture, mixture_coords
 from bayesrbf.mixture.laws import order_for
 from bayesrbf.mixture.missing import mostly_complete, with_holes
@@ -450,22 +450,16 @@ def fit_joint(
     output: Output,
     specification: RBFNetworkSpecification,
     hyperparameters: RBFNetworkHyperparameters,
-    *,
-    rng: np.random.Generator,
-    n_init: int = 4,
-    max_iter: int = 1000,
-    tol: float = 1e-6,
+    em: EMSettings,
     start: RBFNetworkParameters | None = None,
 ) -> NetworkFit:
     """Find a mode of the declared joint (without Jacobian), starting from EM.
 
-    Rows are in standard units, and their labels are not used. EM has ``n_init`` starts; a given
-    ``start`` takes their place. Both EM and the joint ascent have at most ``max_iter``
-    iterations and end when one gains at most ``tol`` nats per unit of row weight.
+    Rows are in standard units, and their labels are not used. A given ``start`` takes the place of
+    EM. The joint ascent has at most as many iterations as EM, and ends by the same tolerance.
     """
     target = RBFNetworkLogPosterior(observations, output, specification, hyperparameters)
     if start is None:
-        em = EMSettings(rng, n_init, max_iter, tol)
         start = _em_start(observations, output, specification, hyperparameters, em)
     theta = target.pack(start)
     if not np.isfinite(target.smooth(theta).value):
@@ -477,8 +471,8 @@ def fit_joint(
         theta,
         np.where(weights, hyperparameters.l1, 0.0),
         weights & (hyperparameters.l1 > 0 or hyperparameters.link > 0),
-        max_iter=max_iter,
-        tolerance=tol * float(observations.weights.sum()),
+        max_iter=em.max_iter,
+        tolerance=em.tol * float(observations.weights.sum()),
     )
     return NetworkFit(
         target.unpack(found.theta),
@@ -486,16 +480,6 @@ def fit_joint(
         Status.CONVERGED if found.stopped else Status.MAX_ITER,
         found.violation,
     )
-
-
-@dataclass(frozen=True)
-class EMSettings:
-    """Settings of the EM that starts a hidden layer."""
-
-    rng: np.random.Generator
-    n_init: int
-    max_iter: int
-    tol: float
 
 
 def _em_start(
@@ -506,16 +490,9 @@ def _em_start(
     em: EMSettings,
 ) -> RBFNetworkParameters:
     """EM for the hidden layer, then the output layer on its features."""
-    mixture = fit_mixture(
-        # As rows of one class: labels have no say in the hidden layer's start.
-        replace(observations, labels=np.zeros_like(observations.labels)),
-        specification.mixture,
-        hyperparameters.mixture,
-        rng=em.rng,
-        n_init=em.n_init,
-        max_iter=em.max_iter,
-        tol=em.tol,
-    ).parameters
+    # As rows of one class: labels have no say in the hidden layer's start.
+    rows = replace(observations, labels=np.zeros_like(observations.labels))
+    mixture = fit_mixture(rows, specification.mixture, hyperparameters.mixture, em).parameters
     layer = fit_output_layer(
         Network(observations, specification).features(mixture),
         output,
@@ -589,20 +566,11 @@ def fit_network(
     hyperparameters = _resolve(rows, units, specification, prior, settings)
     inner = hyperparameters.standardised()
     rng = np.random.default_rng(settings.seed)
+    em = EMSettings(rng, settings.n_init, settings.max_iter, settings.tol)
     begin = None if begin is None else begin.standardised(units)
     # One BLAS thread: the matrices are small.
     with ThreadpoolController().limit(limits=1, user_api="blas"):
-        fit = fit_joint(
-            standard,
-            output,
-            specification,
-            inner,
-            rng=rng,
-            n_init=settings.n_init,
-            max_iter=settings.max_iter,
-            tol=settings.tol,
-            start=begin,
-        )
+        fit = fit_joint(standard, output, specification, inner, em, begin)
     back = order.inverse
     network = FittedNetwork(
         specification.reordered(back),

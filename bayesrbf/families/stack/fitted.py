@@ -197,8 +197,8 @@ class FittedStack(FittedModel):
         ).with_matrix_scaling()
         if self.missingness is None:
             return stack
-        log_q, with_evidence = stack.held_out, self.missingness.exponent > 0
-        missingness = self.missingness.take(rows).fitted(held, log_q, with_evidence)
+        with_evidence = self.missingness.exponent > 0
+        missingness = self.missingness.take(rows).fitted(held, stack.held_out, with_evidence)
         return replace(stack, missingness=missingness)
 
     def with_matrix_scaling(self) -> FittedStack:
@@ -683,12 +683,12 @@ def stack_of(
     Of members only what predicts is kept, with the digits of single precision: what they predict
     moves in its seventh digit.
     """
-    (pool, *knot_pools), density = pools, settings.fit_density(rows)
+    pool, *knot_pools = pools
     return FittedStack(
         members.condensed.rounded,
         pool,
         held_out,
-        density,
+        settings.fit_density(rows),
         settings.names,
         tuple(knot_pools),
         settings.prior,

@@ -351,7 +351,7 @@ class PoolError:
         coefficients A of the versions and their information W, the variance of the row is
         :math:`[A (I - A^T W A)^{-1} A^T]_{00}`.
         """
-        coefficients, n = list[Float[np.ndarray, "obs _"]](), len(versions)
+        coefficients = list[Float[np.ndarray, "obs _"]]()
         counts = None
         if self.levels is not None:
             # The row is among the training rows of its levels: its own label is left out.
@@ -367,7 +367,7 @@ class PoolError:
             without = np.eye(weighted.shape[1]) - weighted @ weighted.transpose(0, 2, 1)
             increase = (across * np.linalg.solve(without, across)).sum(axis=(1, 2))
             before = np.square(of_row).sum(axis=1)
-            ratio = np.divide(increase, before, out=np.zeros(n), where=before > 0)
+            ratio = np.divide(increase, before, out=np.zeros(len(versions)), where=before > 0)
             coefficients.append(
                 with_levels(
                     rows.take(versions[:, 0]),
@@ -475,8 +475,8 @@ class ErrorOfRows:
 
     def draws(self, numbers: Int[np.ndarray, " draw"]) -> Float[np.ndarray, "draw obs label"]:
         """Shifts of the log probabilities under draws by their numbers."""
-        chosen, n_classes = numbers % len(self.numbers), len(self.coefficients)
-        result = np.empty((numbers.size, len(self.coefficients[0]), n_classes))
+        chosen = numbers % len(self.numbers)
+        result = np.empty((numbers.size, len(self.coefficients[0]), len(self.coefficients)))
         for label, coefficients in enumerate(self.coefficients):
             of_class = self.numbers[chosen, label]
             # The last two numbers are those of the residual and of the levels.

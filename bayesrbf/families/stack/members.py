@@ -165,9 +165,9 @@ class SharedTraining:
     def layer(self, settings: KernelSettings) -> HiddenLayer:
         """The hidden layer of a network."""
         if settings not in self._layers:
-            searched, rows = replace(settings, search=SEARCH), self.mapped("half_rank")
+            searched = replace(settings, search=SEARCH)
             self._layers[settings] = hidden_layer(
-                rows, self.cells, self.companions, searched, self.exemplars
+                self.mapped("half_rank"), self.cells, self.companions, searched, self.exemplars
             )
         return self._layers[settings]
 
@@ -244,8 +244,8 @@ class KernelMember:
             self.rates,
             self.scale,
         )
-        rows, layer = training.mapped(self.shape), training.layer(settings)
-        return fit_kernel_rows(rows, training.companions, layer, settings)[0]
+        rows = training.mapped(self.shape)
+        return fit_kernel_rows(rows, training.companions, training.layer(settings), settings)[0]
 
 
 @dataclass(frozen=True)
@@ -287,9 +287,9 @@ class MixtureMember:
             objective=self.objective,
             steps=BLEND_ITERATIONS,
         )
-        rows, structure = training.mapped(self.shape), by_em.specification
-        prior = shared_prior(training.prior, structure)
-        return fit_mixture_rows(rows, structure, prior, solver, by_em.start)[0]
+        rows = training.mapped(self.shape)
+        prior = shared_prior(training.prior, by_em.specification)
+        return fit_mixture_rows(rows, by_em.specification, prior, solver, by_em.start)[0]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -280,20 +280,16 @@ class StackLogPosterior(LogPosterior):
     @cached_property
     def variables(self) -> tuple[Variable, ...]:
         """Weights of the members, log temperatures, and the prior exponent of the pool."""
-        member = (names.MEMBER,), (self.n_members,)
-        if not self._by_fraction:
-            return (
-                Variable(names.WEIGHTS, *member, "simplex"),
-                Variable(names.MEMBER_LOG_TEMPERATURES, *member, "identity"),
-                Variable(names.LOG_TEMPERATURE, (), (), "identity"),
-            )
-        knot = (names.MISSING_FRACTION,), (len(POOL_PRIOR.knots),)
-        both = (*knot[0], *member[0]), (*knot[1], *member[1])
+        knot = (names.MISSING_FRACTION,) if self._by_fraction else ()
+        n_knots = (len(POOL_PRIOR.knots),) if self._by_fraction else ()
+        by_knot = partial(Variable, dims=knot, shape=n_knots)
+        by_member = partial(Variable, dims=(*knot, names.MEMBER), shape=(*n_knots, self.n_members))
+        exponent = by_knot(names.PRIOR_EXPONENT, transform="identity")
         return (
-            Variable(names.WEIGHTS, *both, "simplex"),
-            Variable(names.MEMBER_LOG_TEMPERATURES, *both, "identity"),
-            Variable(names.LOG_TEMPERATURE, *knot, "identity"),
-            Variable(names.PRIOR_EXPONENT, *knot, "identity"),
+            by_member(names.WEIGHTS, transform="simplex"),
+            by_member(names.MEMBER_LOG_TEMPERATURES, transform="identity"),
+            by_knot(names.LOG_TEMPERATURE, transform="identity"),
+            *([exponent] if self._by_fraction else []),
         )
 
     def pack(self, pools: Sequence[Pool]) -> Float[np.ndarray, " coordinate"]:
@@ -375,10 +371,9 @@ class StackLogPosterior(LogPosterior):
         ]
         value = self._value(values, log_q)
         if self._by_fraction:
-            exponents, has_cell = values[names.PRIOR_EXPONENT], missing_fraction < 1
-            blocks.append(
-                basis.T @ (has_cell * (outer @ self._log_shares)) - exponents / POOL_PRIOR.sd**2
-            )
+            has_cell = missing_fraction < 1
+            by_exponents = basis.T @ (has_cell * (outer @ self._log_shares))
+            blocks.append(by_exponents - values[names.PRIOR_EXPONENT] / POOL_PRIOR.sd**2)
         gradient = np.concatenate([block.reshape(-1) for block in blocks])
         if jacobian:
             extra, extra_gradient = coordinates.log_jacobian(self.variables, values)

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 
 from bayesrbf.families.rbf_network.posterior import Network, OutputLayer, relative_sizes
 from bayesrbf.families.rbf_network.records import RBFNetworkParameters, RBFNetworkSpecification
-from bayesrbf.mixture.em import fit_mixture
+from bayesrbf.mixture.em import EMSettings, fit_mixture
 from reproduce.alternation import (
     AlternatingFit,
     AlternatingNetwork,
@@ -68,9 +68,7 @@ def test_without_a_link_the_hidden_layer_is_em() -> None:
         rows,
         specification.mixture,
         problem.prior.mixture,
-        rng=np.random.default_rng(0),
-        tol=1e-12,
-        max_iter=5000,
+        EMSettings(np.random.default_rng(0), tol=1e-12, max_iter=5000),
     ).parameters
     layer = OutputLayer.empty(specification)
     begin = RBFNetworkParameters(start, layer.coefficients, layer.intercepts)

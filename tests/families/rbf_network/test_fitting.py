@@ -21,6 +21,7 @@ from bayesrbf.families.rbf_network.posterior import (
     fit_output_layer,
 )
 from bayesrbf.families.rbf_network.records import RBFNetworkSpecification
+from bayesrbf.mixture.em import EMSettings
 from tests.cases import structure, table
 from tests.families.rbf_network.rbf_networks import prior, rows_and_labels, specified
 
@@ -142,7 +143,8 @@ def test_the_joint_fit_ends_at_a_mode(features, link):
     rows, output = rows_and_labels()
     specification = specified(features=features)
     settings = prior(specification, link=link, l1=1.0)
-    fit = fit_joint(rows, output, specification, settings, rng=np.random.default_rng(0), tol=1e-12)
+    em = EMSettings(np.random.default_rng(0), tol=1e-12)
+    fit = fit_joint(rows, output, specification, settings, em)
     assert fit.status is Status.CONVERGED
     assert (np.diff(fit.joint) > -1e-10 * np.abs(fit.joint[:-1])).all()
     assert fit.violation < 2e-3
@@ -160,7 +162,8 @@ def test_no_small_step_leads_higher_from_a_mode():
     rows, output = rows_and_labels()
     specification = specified()
     settings = prior(specification, link=20.0)
-    fit = fit_joint(rows, output, specification, settings, rng=np.random.default_rng(0), tol=1e-12)
+    em = EMSettings(np.random.default_rng(0), tol=1e-12)
+    fit = fit_joint(rows, output, specification, settings, em)
     target = RBFNetworkLogPosterior(rows, output, specification, settings)
     theta = target.pack(fit.parameters)
     best = target.value_and_gradient(theta, jacobian=False)[0]
@@ -179,9 +182,8 @@ def test_labels_are_no_classes_of_the_mixture():
     fits = []
     for labels in (np.zeros(60, np.intp), np.arange(60) % 3):
         labelled = replace(rows, labels=labels)
-        joint = fit_joint(
-            labelled, output, specification, prior(specification), rng=np.random.default_rng(0)
-        )
+        em = EMSettings(np.random.default_rng(0))
+        joint = fit_joint(labelled, output, specification, prior(specification), em)
         fits.append(Network(labelled, specification).linear(joint.parameters))
     np.testing.assert_array_equal(*fits)
 
@@ -191,8 +193,8 @@ def test_a_warm_start_is_where_it_begins():
     specification = specified()
     settings = prior(specification)
     rng = np.random.default_rng(0)
-    fit = fit_joint(rows, output, specification, settings, rng=rng, tol=1e-10)
-    again = fit_joint(rows, output, specification, settings, rng=rng, start=fit.parameters)
+    fit = fit_joint(rows, output, specification, settings, EMSettings(rng, tol=1e-10))
+    again = fit_joint(rows, output, specification, settings, EMSettings(rng), fit.parameters)
     assert again.joint[0] == pytest.approx(fit.joint[-1], rel=1e-12)
     assert again.joint.size < fit.joint.size
 
@@ -208,8 +210,7 @@ def test_densities_beyond_floats_stay_finite():
     weak = replace(settings.mixture, degrees_of_freedom=1e-9, scale=np.full(300, 1e-6))
     settings = replace(settings, mixture=weak)
     labels = Classes(np.arange(10) % 2)
-    fit = fit_joint(
-        tiny, labels, specification, settings, rng=np.random.default_rng(0), max_iter=20
-    )
+    em = EMSettings(np.random.default_rng(0), max_iter=20)
+    fit = fit_joint(tiny, labels, specification, settings, em)
     assert np.isfinite(fit.joint).all()
     assert np.isfinite(Network(tiny, specification).linear(fit.parameters)).all()
