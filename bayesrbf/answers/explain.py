@@ -321,10 +321,10 @@ def pattern_messages(fit: Fit, rows: Observations) -> np.ndarray:
 
 
 def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.Dataset:
-    """Why the interval of each row is as wide as it is, part by part.
+    """Why the interval of each row is as wide as it is, component by component.
 
-    The parts are those of the law in :doc:`/uncertainty`. The interval of a part is what it would
-    be if nothing else were uncertain, around the same probability:
+    The components are those of the law in :doc:`/uncertainty`. The interval of a component is what
+    it would be if nothing else were uncertain, around the same probability:
 
     - ``before any label``: the prior of the pool's error, for a complete row;
     - ``missing cells``: the same prior given the cells that are missing, over which it averages;
@@ -352,16 +352,16 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
     -------
     xarray.Dataset
         ``probability``, ``lower`` and ``upper`` over obs and label as
-        :meth:`~bayesrbf.StackedClassifier.uncertainty` has them; ``part_lower`` and ``part_upper``
-        over part, obs and label; ``labels_near``, the number of labels of rows exactly like this
-        one that would tell as much of its error as the labels held out do (NaN of a row without a
-        cell); ``extrapolation``, the share of the answer that is the class shares because a number
-        lies far outside of training.
+        :meth:`~bayesrbf.StackedClassifier.uncertainty` has them; ``component_lower`` and
+        ``component_upper`` over uncertainty_component, obs and label; ``labels_near``, the number
+        of labels of rows exactly like this one that would tell as much of its error as the labels
+        held out do (NaN of a row without a cell); ``extrapolation``, the share of the answer that
+        is the class shares because a number lies far outside of training.
 
     Raises
     ------
     ValueError
-        If there are no draws, or the intervals have no parts because they assume the model.
+        If there are no draws, or the intervals have no components because they assume the model.
 
     Examples
     --------
@@ -369,8 +369,8 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
     >>> y = np.repeat(["a", "b"], 100)
     >>> X = np.random.default_rng(0).normal(size=(200, 1)) + (y == "b")[:, None]
     >>> stack = bayesrbf.StackedClassifier(random_state=0).fit(X, y).refine()
-    >>> told = bayesrbf.explain_interval(stack, [[0.5]])
-    >>> widths = (told["part_upper"] - told["part_lower"]).sel(label="a", obs=0)
+    >>> why = bayesrbf.explain_interval(stack, [[0.5]])
+    >>> widths = (why["component_upper"] - why["component_lower"]).sel(label="a", obs=0)
     >>> widths.to_series().round(1).to_dict()
     {'before any label': 0.8, 'missing cells': 0.8, 'labels held out': 0.4, 'inducing points': 0.0,
     'rare levels': 0.0, 'class shares': 0.0, 'label noise': 0.0}
@@ -400,10 +400,14 @@ def explain_interval(estimator: Estimator, X: object, prob: float = 0.9) -> xr.D
         names.PROBABILITY: (by_class, summary.mean),
         "lower": (by_class, summary.lower),
         "upper": (by_class, summary.upper),
-        "part_lower": ((names.PART, *by_class), ends["lower"]),
-        "part_upper": ((names.PART, *by_class), ends["upper"]),
+        "component_lower": ((names.UNCERTAINTY_COMPONENT, *by_class), ends["lower"]),
+        "component_upper": ((names.UNCERTAINTY_COMPONENT, *by_class), ends["upper"]),
         "labels_near": (by_class, chain.labels_near(rows.cells)),
         "extrapolation": ((names.OBS,), fit.extrapolation.unknown(rows.cells)),
     }
-    coords = {names.PART: list(components), names.OBS: rows.names, names.LABEL: fit.classes}
+    coords = {
+        names.UNCERTAINTY_COMPONENT: list(components),
+        names.OBS: rows.names,
+        names.LABEL: fit.classes,
+    }
     return RowAnswers(variables, coords, {"prob": prob})

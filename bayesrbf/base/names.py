@@ -77,13 +77,14 @@ OBJECTIVE: Final = "objective"
 """Replaces the log likelihood where the objective, such as a margin, is not a likelihood."""
 PROBABILITY: Final = "probability"
 
-PART: Final = "part"  # Components of the uncertainty behind an interval.
+UNCERTAINTY_COMPONENT: Final = "uncertainty_component"
+"""Dim of the components of the uncertainty behind an interval."""
 BEFORE_LABELS: Final = "before any label"
 MISSING_CELLS: Final = "missing cells"
 LABELS_HELD_OUT: Final = "labels held out"
 INDUCING_POINTS: Final = "inducing points"
 RARE_LEVELS: Final = "rare levels"
-PARTS_OF_ERROR: Final = (
+COMPONENTS_OF_ERROR: Final = (
     BEFORE_LABELS,
     MISSING_CELLS,
     LABELS_HELD_OUT,

@@ -330,12 +330,14 @@ def test_the_parts_of_an_interval_name_the_update():
     model, (X, y) = fitted("stack"), local(40)
     updated = recalibrate(model, X, y, "slope")
     before, told = explain_interval(model, X[:8]), explain_interval(updated, X[:8])
-    *stages, label_noise = before["part"].to_numpy()
-    assert told["part"].to_numpy().tolist() == [*stages, names.UPDATE, label_noise]
-    width = (told["part_upper"] - told["part_lower"]).sel(part=names.UPDATE)
+    *stages, label_noise = before["uncertainty_component"].to_numpy()
+    assert told["uncertainty_component"].to_numpy().tolist() == [*stages, names.UPDATE, label_noise]
+    width = (told["component_upper"] - told["component_lower"]).sel(
+        uncertainty_component=names.UPDATE
+    )
     assert bool((width > 0).all())
-    alone = told["part_upper"] - told["part_lower"]
-    assert width.mean() < alone.sel(part=names.LABELS_HELD_OUT).mean()
+    alone = told["component_upper"] - told["component_lower"]
+    assert width.mean() < alone.sel(uncertainty_component=names.LABELS_HELD_OUT).mean()
 
 
 def test_updates_follow_each_other_and_prevalences_follow_an_update():

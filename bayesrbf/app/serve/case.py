@@ -213,8 +213,10 @@ def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None
         return None
     widths = bayesrbf.explain_interval(served.estimator, row, served.focus.level).isel(obs=0)
     widths = widths.sel(label=_class_named(served, label))
-    ends = (widths[name].to_numpy().tolist() for name in ("part_lower", "part_upper"))
-    named = (IN_DOUBT.get(name, name) for name in widths[names.PART].to_numpy().tolist())
+    ends = (widths[name].to_numpy().tolist() for name in ("component_lower", "component_upper"))
+    named = (
+        IN_DOUBT.get(name, name) for name in widths[names.UNCERTAINTY_COMPONENT].to_numpy().tolist()
+    )
     components = zip(named, *ends, strict=True)
     return Doubt(label, tuple(components), float(widths["labels_near"]))
 

@@ -531,7 +531,7 @@ class PoolErrorStage(Stage):
     @property
     def components(self) -> dict[str, Stage]:
         """Stages with one component of the error each, by name."""
-        return {name: replace(self, component=name) for name in names.PARTS_OF_ERROR}
+        return {name: replace(self, component=name) for name in names.COMPONENTS_OF_ERROR}
 
     def at_prior_power(self, power: float) -> Stage:
         """The stage with the prior of the error raised to a power."""

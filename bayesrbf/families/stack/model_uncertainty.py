@@ -125,7 +125,7 @@ class ModelUncertainty(Stage):
     @property
     def components(self) -> dict[str, Stage]:
         """Stages with one component of the error, or the distance from the pool, by name."""
-        named = *names.PARTS_OF_ERROR, names.OTHER_KINDS
+        named = *names.COMPONENTS_OF_ERROR, names.OTHER_KINDS
         return {name: replace(self, component=name) for name in named}
 
     def on(self, seen: Seen) -> Step:
@@ -140,7 +140,9 @@ class ModelUncertainty(Stage):
             labels_near = error.labels_near(np.exp(log_p))
             disputed = np.maximum(log_p, MIN_DISPUTED_LOG)
             apart = np.maximum(by_pool.log_p, MIN_DISPUTED_LOG) - disputed
-            error = error.only(self.component) if self.component in names.PARTS_OF_ERROR else error
+            error = (
+                error.only(self.component) if self.component in names.COMPONENTS_OF_ERROR else error
+            )
             # Draws around the pool do not change the median.
             correction = error.median_correction(np.exp(log_p)) * clipped_ratio(log_p)
             log_odds_shift = np.zeros((draws.size, *log_p.shape))

@@ -394,8 +394,12 @@ def test_the_page_says_why_an_interval_is_so_wide(served: ServedModel, tmp_path:
     told = case.model_uncertainty_of(ServedModel.of(desk), given, "well")
     assert told is not None
     of_estimator = bayesrbf.explain_interval(model, given).sel(label="well").isel(obs=0)
-    assert [lower for _, lower, _ in told.parts] == of_estimator["part_lower"].to_numpy().tolist()
-    assert [upper for _, _, upper in told.parts] == of_estimator["part_upper"].to_numpy().tolist()
+    assert [lower for _, lower, _ in told.parts] == of_estimator[
+        "component_lower"
+    ].to_numpy().tolist()
+    assert [upper for _, _, upper in told.parts] == of_estimator[
+        "component_upper"
+    ].to_numpy().tolist()
 
 
 FAMILIES: dict[str, Any] = {

@@ -158,18 +158,20 @@ def test_parts_of_an_interval_are_those_of_its_law(refined: StackedClassifier) -
     whole = refined.uncertainty(X)
     for name in ("probability", "lower", "upper"):
         np.testing.assert_array_equal(told[name], whole[name])
-    width = told["part_upper"] - told["part_lower"]
-    before, holes, given = (width.sel(part=one) for one in names.PARTS_OF_ERROR[:3])
+    width = told["component_upper"] - told["component_lower"]
+    before, holes, given = (
+        width.sel(uncertainty_component=one) for one in names.COMPONENTS_OF_ERROR[:3]
+    )
     assert float(given.mean()) < 0.9 * float(holes.mean())
     # The error of the other classes moves a class, too, so one of a row may be a little wider.
     assert bool((holes <= before + 0.05).all())
     complete = X.notna().all(axis=1).to_numpy()
     np.testing.assert_array_equal(holes[complete], before[complete])
     assert float(holes[~complete].mean()) < 0.95 * float(before[~complete].mean())
-    assert bool((told["part_lower"] <= told["probability"]).all())
-    assert bool((told["part_upper"] >= told["probability"]).all())
+    assert bool((told["component_lower"] <= told["probability"]).all())
+    assert bool((told["component_upper"] >= told["probability"]).all())
     rest = names.INDUCING_POINTS, names.RARE_LEVELS, names.CLASS_SHARES, names.LABEL_NOISE
-    alone = width.sel(part=list(rest)).max("part")
+    alone = width.sel(uncertainty_component=list(rest)).max("uncertainty_component")
     assert bool((alone <= told["upper"] - told["lower"] + 0.02).all())
 
 
@@ -180,10 +182,15 @@ def test_the_interval_of_a_row_without_a_cell_is_of_the_class_shares(
     empty = X.iloc[:1].mask(np.ones((1, X.shape[1]), bool))
     told = explain_interval(refined, empty).isel(obs=0)
     assert bool(np.isnan(told["labels_near"]).all())
-    shares = told.sel(part=names.CLASS_SHARES)
-    np.testing.assert_allclose(shares["part_lower"], told["lower"], atol=0.02)
-    np.testing.assert_allclose(shares["part_upper"], told["upper"], atol=0.02)
-    assert bool((told.sel(part=names.LABELS_HELD_OUT)["part_upper"] == told["probability"]).all())
+    shares = told.sel(uncertainty_component=names.CLASS_SHARES)
+    np.testing.assert_allclose(shares["component_lower"], told["lower"], atol=0.02)
+    np.testing.assert_allclose(shares["component_upper"], told["upper"], atol=0.02)
+    assert bool(
+        (
+            told.sel(uncertainty_component=names.LABELS_HELD_OUT)["component_upper"]
+            == told["probability"]
+        ).all()
+    )
 
 
 def test_an_interval_that_assumes_the_model_has_no_parts() -> None:
