@@ -298,7 +298,7 @@ class MixturePrior:
         Dirichlet parameter of the component weights.
     class_concentration : float
         Dirichlet parameter of the class probabilities.
-    category_strength : float
+    category_sample_size : float
         Rows of the column's own marginal added to each component's levels.
     """
 
@@ -306,7 +306,7 @@ class MixturePrior:
     mean_precision: float = 0.1
     weight_concentration: float = 1.5
     class_concentration: float = 2.0
-    category_strength: float = 1.0
+    category_sample_size: float = 1.0
 
     def __post_init__(self) -> None:
         bounds = {
@@ -314,7 +314,7 @@ class MixturePrior:
             "mean_precision": (self.mean_precision, 0.0),
             "weight_concentration": (self.weight_concentration, 1.0),
             "class_concentration": (self.class_concentration, 1.0),
-            "category_strength": (self.category_strength, 0.0),
+            "category_sample_size": (self.category_sample_size, 0.0),
         }
         for name, (value, bound) in bounds.items():
             if value is None and name == "degrees_of_freedom":
@@ -353,7 +353,7 @@ class MixturePrior:
             scale=units.scale,
             weight_concentration=float(self.weight_concentration),
             class_concentration=float(self.class_concentration),
-            category_concentrations=tuple(1 + self.category_strength * m for m in marginals),
+            category_concentrations=tuple(1 + self.category_sample_size * m for m in marginals),
         )
 
 
