@@ -435,7 +435,12 @@ def no_rows(like: Any) -> Any:
 
 
 def _put_together(answered: Iterable[Any], like: Any) -> Any:
-    """Concatenated arrays or datasets, rows renumbered; an iterator over other tables."""
+    """The answers about all blocks as one array or xarray dataset; of other types an iterator.
+
+    ``like`` is the answer about a single row; the type of ``like`` decides. Arrays and datasets
+    are concatenated along the rows. The rows of a dataset are numbered from 0. Answers of
+    another type, such as frames, come one by one, in the order of the blocks.
+    """
     if isinstance(like, np.ndarray):
         return np.concatenate([like[:0], *answered])
     if not _is_dataset(like):

@@ -334,7 +334,12 @@ class Chain:
         return p, weights, state
 
     def labels_near(self, rows: Observations) -> Float[np.ndarray, "obs label"]:
-        """Equivalent number of labels of rows exactly like each row; NaN: unknown."""
+        """Equivalent number of labels: what the labels held out tell of each class probability.
+
+        The result has shape (obs, label). So many labels of rows exactly like a row would tell
+        as much of the error of the class probability as all labels held out do. NaN stands for a
+        row without an observed cell, and for a chain without a stage that models this error.
+        """
         result = np.full((rows.n_obs, self.n_classes), np.nan)
         for block in self._row_blocks(rows.n_obs):
             near = self.on(rows.take(block)).at(self.numbers.ravel()[:1]).labels_near

@@ -80,7 +80,12 @@ def cost_curve(
 def best_measurement(
     gain: Float[np.ndarray, "obs column"], price: Float[np.ndarray, "obs column"], per_price: bool
 ) -> np.ndarray:
-    """Position of the cell to measure next in every row; -1 where none is worth it.
+    """Column position of the cell to measure next in every row; -1 where none is worth it.
+
+    The cell has the largest ``gain / price`` if ``per_price``, else the largest ``gain - price``.
+    Gain and price have the same unit in the second case. A cell is worth it if the gain and that
+    ratio or difference are positive. A cell of gain NaN is not chosen. If no price is positive,
+    ``per_price`` takes the cell of the largest gain.
 
     >>> gain, price = np.array([[0.2, 0.3], [-0.1, np.nan]]), np.array([[1.0, 2.0], [0.0, np.nan]])
     >>> best_measurement(gain, price, per_price=True)

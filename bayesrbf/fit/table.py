@@ -268,7 +268,11 @@ class FittedTable[M: FittedModel, D]:
         return bool(self.model.comparable and single and not self.table.read_columns.masked)
 
     def replaced(self, **changes: Any) -> FittedTable[M, D]:
-        """The fit with other fields; the log posterior is prepared again for another model only."""
+        """A copy of the fit with other fields.
+
+        The copy shares the prepared log posterior if the model and the training rows are the same
+        objects. Otherwise the copy prepares a new one at first use.
+        """
         changed: FittedTable[M, D] = replace(self, **changes)
         if changed.model is self.model and changed.table.rows is self.table.rows:
             prepared = self.__dict__.get("log_posterior")

@@ -191,7 +191,13 @@ class Survey:
 def _read_collection(
     reading: Reading, collection: Collection, y: object, sample_weight: object
 ) -> tuple[TrainingTable, OutOfCore]:
-    """Read columns and classes of a table out of memory, and a sample of its rows."""
+    """Training table with a sample of the rows in memory, and all rows as encoded blocks.
+
+    Columns, classes and rows are read block by block. A small table is sampled whole. From a
+    larger table, rows of each class are drawn at random and weigh for the rows not drawn.
+    TrainingTable has columns, classes and the sample; OutOfCore has the blocks, the sample and the
+    weight of all rows. ``y`` is the name of a column, or labels beside the table.
+    """
     _refuse_arguments(reading)
     target = y if reading.labelled and isinstance(y, str) else None
     unlabelled = reading.arguments.get("unlabelled")

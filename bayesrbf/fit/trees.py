@@ -244,7 +244,12 @@ def from_datatree(
 def _values_of(
     posterior: xr.Dataset, variable: Variable, coords: Mapping[str, Names]
 ) -> np.ndarray:
-    """Draws of one variable, its axes in the graph's order."""
+    """Values of one variable in every draw, as an array (chain, draw, *dims of the variable).
+
+    The values are constrained, and their dims follow the order of the graph. ``coords`` are the
+    names that are expected along the dims. ValueError if the variable is missing or has other
+    dims, another shape, or other names along a dim.
+    """
     name = variable.name
     if name not in posterior:
         raise ValueError(

@@ -83,9 +83,12 @@ class RealLaws:
     def judge(
         self, z: Float[np.ndarray, "row feature"]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Log tail, mean and the ends of the interval of every cell; cells are in the law's units.
+        """Log two-sided tail, mean, lower end and upper end of the interval of every cell.
 
-        There are no intervals where the law asks for none.
+        Each of the four has shape (row, feature). ``z`` is in the standard units of the law; means
+        and ends are in the user's units. The log tail is ``log(2 min(P(X <= z), P(X >= z)))``, at
+        most 0. The interval is central with probability ``law.prob``; both ends are NaN if
+        ``law.prob`` is None. The tail of a cell that is NaN is NaN.
         """
         away = (z[:, None] - self.means) / self.sds
         log_below = logsumexp(self._log_free + log_ndtr(away), axis=1)

@@ -516,7 +516,13 @@ class Results(NamedTuple):
 def _normalise(
     tiles: Tiles, tile: int, part: tuple[int, int], space: Space, results: Results
 ) -> None:
-    """Turn log joints into responsibilities in place; add counts and write log densities."""
+    """Responsibilities of a tile's rows times the row weights, in place of the log joints.
+
+    ``part`` is the range of components, first and end, that the responsibilities are shared among.
+    Sums of weighted responsibilities over the rows are added to ``results.counts``. The log density
+    of every row, in nats, is written to ``results.pointwise``. The weighted sum of log densities is
+    added to ``results.log_likelihood``.
+    """
     low, high = part
     log_joint, lines = space.log_joint, space.complete.lines
     n_rows = log_joint.shape[1]

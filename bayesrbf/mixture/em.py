@@ -116,10 +116,12 @@ def ascend(
 def _extrapolated(
     problem: Problem, before: np.ndarray, current: MixtureParameters, step: Step
 ) -> tuple[MixtureParameters, Step, np.ndarray]:
-    """SQUAREM extrapolation through three EM points, accepted if the log posterior rises.
+    """The extrapolated point of SQUAREM or ``current``, with the EM step there and coordinates.
 
-    ``before`` has the coordinates of the first point. The result has the point, its step and its
-    coordinates.
+    ``before`` has the unconstrained coordinates of the first of three EM points. ``current`` is
+    the second point, ``step`` the EM step there, and ``step.following`` the third point. The
+    extrapolated point is accepted if its log posterior is higher than that of ``current``.
+    Otherwise the result is ``current``, ``step`` and the coordinates of ``current``.
     """
     points = [before, problem.pack(current), problem.pack(step.following)]
     unmoved = current, step, points[1]

@@ -129,9 +129,12 @@ class ComponentsAt:
         self._components: dict[tuple[int, int], Components] = {}
 
     def moments(self, block: Block) -> Moments | QuadraticMoments:
-        """Log joints and conditional moments of a block's rows under its components.
+        """Conditional moments of a block's rows under its components, with their log joints.
 
-        They come from products of cells where the block has these and no component is too narrow.
+        ``log_density`` of the result has shape (component, obs) and holds the log joints
+        ``log p(x_o, k)`` in nats. The result is a QuadraticMoments if the block has products of
+        cells and the quadratic form of every component is accurate, which those of narrow or
+        distant components are not. Otherwise the result is a Moments.
         """
         at = block.components
         moments: Moments | QuadraticMoments
@@ -249,7 +252,12 @@ class ArrayExpectation:
         return log_joint
 
     def at(self, parameters: MixtureParameters) -> JointPoint:
-        """Log joints of every row and component, which map gradients to the parameters."""
+        """Log joints of rows and components, and the map of their gradients to statistics.
+
+        The log joints are ``log p(x_o, k)`` in nats, over obs and component; labels play no part.
+        ``statistics`` of the result takes the gradient of an objective in the log joints to
+        sums of sufficient statistics, which the gradient in the parameters is made from.
+        """
         point = ComponentsAt(parameters, self._specification)
         log_joint = np.empty((self._observations.n_obs, self._specification.n_components))
         moments_by_block: list[Moments | QuadraticMoments] = []

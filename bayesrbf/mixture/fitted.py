@@ -228,7 +228,13 @@ class FittedMixture(FittedModel):
         axes: Axes,
         latent: Literal["marginal", "explicit"] = "marginal",
     ) -> pm.Model:
-        """PyMC graph of the density, or of the classes under the objective."""
+        """PyMC model of the rows with free parameters: the prior, and the density of the rows.
+
+        Without classes in ``axes`` the density of a row is ``p(x_o)``. With classes it is
+        ``p(x_o, y)``, and an objective other than the likelihood replaces that density. Missing
+        cells are summed out. ``latent="marginal"`` sums the component of every row out, too;
+        ``latent="explicit"`` makes the component a node.
+        """
         from bayesrbf.models.mixture import declare_hybrid_mixture, declare_mixture
 
         options = axes.of_graph | {"latent": latent, "column_transforms": self.transforms}

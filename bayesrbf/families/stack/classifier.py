@@ -50,7 +50,12 @@ class ExtraMember:
     """Container of the table, without rows."""
 
     def fit(self, rows: Observations) -> ExtraMember:
-        """Fit a clone to the labelled rows."""
+        """A new member that holds a clone of the classifier, fitted to the rows with a label.
+
+        This member and its classifier stay as they are. The clone takes row weights as
+        ``sample_weight``. A clone without this argument gets each row as often as the row weighs;
+        ValueError if a weight is no whole number.
+        """
         labelled = rows.take(np.flatnonzero(rows.labels >= 0))
         estimator, weighted = clone(self.estimator), {}
         if has_fit_parameter(estimator, "sample_weight"):
@@ -88,7 +93,13 @@ class ExtraMember:
 def extra_members(
     extra: object, columns: table.Columns, template: object
 ) -> tuple[OtherMember, ...]:
-    """Name the classifiers that a user adds to a stack."""
+    """Unfitted members of a stack, one for each classifier that the user adds, in the same order.
+
+    ``extra`` holds classifiers or pairs (name, classifier); None gives no member. A classifier
+    alone is named after the Python class. ``template`` is the user's table without rows. ValueError
+    if an item is no classifier with ``predict_proba``, or if a name occurs twice or belongs to a
+    member of the stack's own.
+    """
     members: list[ExtraMember] = []
     for item in [] if extra is None else list(extra):  # type: ignore[call-overload]
         name, estimator = item if isinstance(item, tuple) else (type(item).__name__, item)
