@@ -252,10 +252,14 @@ def column_remarks(estimator: Estimator, new: pd.DataFrame, present: Sequence[st
     ]
 
 
-def changed(estimator: Estimator, table: pd.DataFrame, skip: tuple[Topic, ...] = ()) -> list[str]:
-    """Sentences on columns that changed beyond chance, and what to do; none of an empty table.
+NEW_LEVELS: Final = "X has categories that were not seen at fit"
+"""Start of a warning of predictions, in place of which :func:`changed` tells of every new level."""
 
-    Topics that were ``said`` elsewhere are left out.
+
+def changed(estimator: Estimator, table: pd.DataFrame, skip: tuple[Topic, ...] = ()) -> list[str]:
+    """Sentences on columns that changed beyond chance and what to do, and on all new levels.
+
+    There are none of an empty table. Topics to ``skip`` were said elsewhere.
     """
     if table.empty:
         return []
@@ -263,7 +267,8 @@ def changed(estimator: Estimator, table: pd.DataFrame, skip: tuple[Topic, ...] =
     every = column_remarks(estimator, named_cells(table, columns), columns.names)
     remarks = [remark for remark in every if remark.topic not in skip]
     found = [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
-    return [*found, advice(remarks)] if found else []
+    by_chance = [r.sentence for r in remarks if r.topic == "levels" and not r.is_finding]
+    return [*found, *by_chance, *([advice(remarks)] if found else [])]
 
 
 def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:

@@ -119,6 +119,7 @@ def validate(
     other_columns = (*names_in(by), score, group)
     options, model = model_for(folder, table, target, other_columns, missingness)
     import bayesrbf
+    from bayesrbf.app.check import NEW_LEVELS
     from bayesrbf.app.predict import read_labelled
     from bayesrbf.app.report.options import VALIDATION
     from bayesrbf.app.report.output import held_out_rows
@@ -134,7 +135,7 @@ def validate(
         score=score or (known.score if known.score in there else None),
         group=group or (known.group if known.group in there else None),
     )
-    with spoken():
+    with spoken(NEW_LEVELS):
         X, y, read = read_labelled(model, table, target, options, extra)
         before = held_out_rows(folder, [str(label) for label in model.classes_])
         centres = {} if read.centres is None else {read.centres.name: read.centres}
@@ -162,10 +163,10 @@ def _write_validation(out: Path, result: Validation, folder: Path, table: Path) 
     from bayesrbf.app.report.render import render_validation
     from bayesrbf.base.files import write_whole, writing_together
 
-    with writing_together(out, (VALIDATION, FIGURES)) as scratch:
+    with writing_together(out, (VALIDATION, FIGURES[VALIDATION])) as scratch:
         write_whole(scratch / VALIDATION, render_validation(result, table.stem).encode())
         figures = {"table": table.name, **result.to_dict()}
-        write_whole(scratch / FIGURES, figures_content(figures, folder / MODEL))
+        write_whole(scratch / FIGURES[VALIDATION], figures_content(figures, folder / MODEL))
 
 
 def compare(
@@ -491,9 +492,9 @@ def report(
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
 
-    Writes report.html, predictions.csv, posterior.nc, model.safetensors and options.json, all or
-    none. Of a Parquet file of more than 10,000,000 cells, 20,000 rows are drawn at random, and
-    the report says so: it is about them alone.
+    Writes report.html, report.json, predictions.csv, posterior.nc, model.safetensors and
+    options.json, all or none. Of a Parquet file of more than 10,000,000 cells, 20,000 rows are
+    drawn at random, and the report says so: it is about them alone.
 
     Parameters
     ----------

@@ -18,6 +18,7 @@ from scipy.stats import binom
 from bayesrbf import ReadTable, TableError
 from bayesrbf.app.check import (
     FAMILIAR,
+    NEW_LEVELS,
     NOVEL_ROW,
     as_classes,
     changed,
@@ -78,7 +79,10 @@ class BlockPredictions:
         observed = training_cells(self.model).notna().sum(axis=1)
         self._usual = self._fewest = int(np.quantile(observed, FEW_CELLS, method="lower"))
         for rows in blocks:
-            uncertainty = self.model.uncertainty(rows, self.focus.level, memory=BLOCK_MEMORY)
+            with warnings.catch_warnings():
+                if self._first is None:  # of these rows `changed` says it
+                    warnings.filterwarnings("ignore", NEW_LEVELS)
+                uncertainty = self.model.uncertainty(rows, self.focus.level, memory=BLOCK_MEMORY)
             ids = None if rows.index.name is None else rows.index
             predictions = predictions_frame(
                 uncertainty, focus=self.focus, ids=ids, first=self.rows + 1

@@ -548,7 +548,7 @@ def validated(
         remarks=[
             *of_known_rows(fitted, X),
             *of_other_classes(spelled[~scored]),
-            *(remark for remark in changed if remark.is_finding),
+            *(remark for remark in changed if remark.is_finding or remark.topic == "levels"),
             *(Remark("columns", note, is_finding=False) for note in notes),
         ],
         before=before,
