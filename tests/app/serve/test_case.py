@@ -303,7 +303,8 @@ def test_the_card_has_the_figures_of_the_validation_in_its_folder(
     result = bayesrbf.validate(model, X, y, costs={"ill <b>": 5.0})
     area = result.against_rest["ill <b>"].auroc.value
     assert loss == pytest.approx(result.scores[0].value)
-    for said in (f"{number(loss)} nats of surprise", f"{number(area)} (", "60 rows that it had not"):
+    told_here = (f"{number(loss)} nats of surprise", f"{number(area)} (", "60 rows that it had not")
+    for said in told_here:
         assert said in text.partition("How good it is on new.csv")[2]
     assert all(said in text for said in (figures["advice"], figures["verdict"]))
     content = (here / "validation.json").read_bytes()
