@@ -38,7 +38,7 @@ from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.reading.noticing import KnownLevels
 from bayesrbf.table.columns import Columns, as_levels, meant
 from bayesrbf.table.containers import as_frame, read_cells
-from bayesrbf.table.encode import decode, observed_cells
+from bayesrbf.table.encode import decode
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -112,7 +112,8 @@ def as_classes(labels: pd.Series, classes: Sequence[object]) -> pd.Series:
     ['1', '0', None, 'x']
     """
     known = KnownLevels(tuple(classes))
-    texts = [None if pd.isna(label) else known.name(label) for label in labels]
+    names = {label: known.name(label) for label in set(labels.dropna())}
+    texts = [names.get(label) for label in labels]
     return pd.Series(texts, labels.index, dtype=object, name=labels.name)
 
 
@@ -329,7 +330,7 @@ def _missing(estimator: Estimator, new: pd.DataFrame, present: Sequence[str]) ->
     """Columns with more missing cells than in training; with fewer, too, where that is evidence."""
     columns, evidence = estimator.columns_, estimator.fitted_.uses_indicators
     positions = [columns.names.index(name) for name in present]
-    before = ~observed_cells(estimator.rows_, columns)[:, positions]
+    before = estimator.fitted_.table.absent[:, positions]
     now = new[list(present)].isna().to_numpy()
     for change in missingness_changes(present, before, now, DRIFT_BY_CHANCE, together=evidence):
         if not (evidence or (change.alone and change.is_more)):

@@ -32,8 +32,7 @@ from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.fit.asking import ignored_columns
 from bayesrbf.reading.formats import RawTable
 from bayesrbf.reading.notes import warn
-from bayesrbf.reading.noticing import KnownLevels
-from bayesrbf.reading.read import names_in_file, read_blocks, read_cells, read_file, text_dtype
+from bayesrbf.reading.read import names_in_file, read_blocks, read_cells, read_file
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.kinds import Category, Kind
 
@@ -297,17 +296,10 @@ class _ReadingPlan:
 
     def cells(self, read: ReadTable) -> pd.DataFrame:
         """The columns of the model that were read, levels by their names in the model."""
-        dtype = text_dtype()
-        columns = {}
-        for name in self.present:
-            cells = read.frame[name].array
-            if levels := self.columns.kind_of[name].levels:
-                known = KnownLevels(levels)
-                texts = cells.astype(object)
-                names = {text: known.name(text) for text in set(texts) if isinstance(text, str)}
-                cells = pd.array([names.get(text) for text in texts], dtype=dtype)
-            columns[name] = cells
-        return pd.DataFrame(columns, read.frame.index)
+        cells = read.frame[list(self.present)]
+        levels = self.columns.levels_of
+        named = {n: as_classes(cells[n], levels[n]) for n in self.present if n in levels}
+        return cells.assign(**{n: column.astype(cells[n].dtype) for n, column in named.items()})
 
     @contextmanager
     def complete(self) -> Iterator[None]:

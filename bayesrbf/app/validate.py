@@ -47,7 +47,7 @@ from bayesrbf.app.words import (
     plural,
     with_ends,
 )
-from bayesrbf.base.arrays import Labels, Probabilities, log_loss
+from bayesrbf.base.arrays import log_loss
 from bayesrbf.base.table_options import PLAIN
 from bayesrbf.fit import asking
 from bayesrbf.fit.decisions import expected_costs, mistakes, paid
@@ -110,8 +110,8 @@ class ClassFrequency:
 
 
 def class_frequencies(
-    p: Probabilities,
-    labels: Labels,
+    p: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
     trained: Shares,
     trained_rows: int,
     classes: Sequence[str],
@@ -145,7 +145,11 @@ def _share(holds: Shaped[np.ndarray, " obs"], level: float) -> Interval:
 
 
 def scores_of(
-    found: Judgement, p: Probabilities, labels: Labels, trained: Shares, units: Units
+    found: Judgement,
+    p: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
+    trained: Shares,
+    units: Units,
 ) -> Iterator[ValidationScore]:
     """Scores with intervals, their expectations, and the scores of the class frequencies."""
     of_model, same = found.scores
@@ -233,8 +237,8 @@ def of_trust(found: Judgement) -> Iterator[Remark]:
 
 
 def of_class_frequencies(
-    p: Probabilities,
-    labels: Labels,
+    p: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
     frequencies: Sequence[ClassFrequency],
     level: float = SURE,
 ) -> Remark:
@@ -563,8 +567,8 @@ def _unknown_labels(labels: pd.Series) -> str:
 
 
 def validation_of(
-    p: Probabilities,
-    labels: Labels,
+    p: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
     trained: Shares,
     classes: Sequence[str],
     job: Job,

@@ -175,7 +175,7 @@ SECTIONS: Final = (
     ),
     Section(
         "diagnostics",
-        lambda at: diagnostics.compute(at.drawn, at.findings, at.caught),
+        lambda at: diagnostics.compute(at.job.X, at.drawn, at.findings, at.caught),
         lambda of: diagnostics.say(of.diagnostics),
     ),
     Section(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -150,7 +151,9 @@ def _class_cells(
     grid = np.linspace(edges[0], edges[-1], CURVE_POINTS)
     # An atom has a probability where other cells have a density: the curve passes beside it.
     grid = np.where(np.isin(grid, at), np.nextafter(grid, np.inf), grid)
-    curve = np.exp(density.score_samples(grid[:, None])) * (edges[1] - edges[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other classes have cells far from those of this one
+        curve = np.exp(density.score_samples(grid[:, None])) * (edges[1] - edges[0])
     return ClassCells(cells.size, bars, at, mass, grid, curve)
 
 
