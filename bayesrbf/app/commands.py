@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
@@ -56,6 +56,9 @@ from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
+    from bayesrbf import ReadTable
+    from bayesrbf.app.report.job import Job
+    from bayesrbf.app.report.options import Fitting
     from bayesrbf.app.validate import Validation
 
 # Commands that judge models: one on labelled new rows, several beside each other.
@@ -550,21 +553,8 @@ def report(
         from bayesrbf.app.report import run
         from bayesrbf.app.report.judgement import figures
 
-        job = run.prepare(
-            read,
-            title=table.stem,
-            family=fitting.model,
-            inference=fitting.inference,
-            seed=fitting.seed,
-            facts=run.facts_of(command_line(), table),
-            focus=focus,
-            rehearse=rehearse,
-            stability=checked_refits(stability),
-            draws=checked_draws(fitting.draws),
-            jobs=checked_jobs(fitting.jobs),
-            missingness=fitting.missingness,
-        )
-        job, takes = run.within(run.quicker(job) if fitting.quick else job, fitting.time_limit)
+        refits = checked_refits(stability)
+        job, takes = _job(read, table, fitting, focus=focus, rehearse=rehearse, stability=refits)
         if not json:
             run.introduce(job, takes)
         with spoken():
@@ -574,6 +564,28 @@ def report(
         return
     run.tell(result)
     point_to(out, files)
+
+
+def _job(
+    read: ReadTable, table: Path, fitting: Fitting, judged: bool = True, **asked: Any
+) -> tuple[Job, str]:
+    """The job of a table in the form that its time limit allows, and a line on its time."""
+    from bayesrbf.app.report import run
+
+    job = run.prepare(
+        read,
+        title=table.stem,
+        family=fitting.model,
+        inference=fitting.inference,
+        seed=fitting.seed,
+        facts=run.facts_of(command_line(), table),
+        judged=judged,
+        draws=checked_draws(fitting.draws),
+        jobs=checked_jobs(fitting.jobs),
+        missingness=fitting.missingness,
+        **asked,
+    )
+    return run.within(run.quicker(job) if fitting.quick else job, fitting.time_limit, judged)
 
 
 def fit(
@@ -631,21 +643,7 @@ def fit(
         from bayesrbf.app.report.collect import DRAWS, FIT
         from bayesrbf.app.report.families import FAMILIES, draw_posterior
 
-        job = run.prepare(
-            read,
-            title=table.stem,
-            family=fitting.model,
-            inference=fitting.inference,
-            seed=fitting.seed,
-            facts=run.facts_of(command_line(), table),
-            judged=False,
-            draws=checked_draws(fitting.draws),
-            jobs=checked_jobs(fitting.jobs),
-            missingness=fitting.missingness,
-        )
-        job, takes = run.within(
-            run.quicker(job) if fitting.quick else job, fitting.time_limit, judged=False
-        )
+        job, takes = _job(read, table, fitting, judged=False)
         if not json:
             run.introduce(job, takes, page=False)
         with spoken(), run.sharing(job.jobs), run.progress((FIT, DRAWS)) as phase:

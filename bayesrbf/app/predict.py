@@ -204,10 +204,7 @@ def read_rows(model: Classifier, path: Path, options: TableOptions = PLAIN) -> p
 
 def read_complete(model: Classifier, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:
     """The columns of the model in their order; an error where one of them is absent."""
-    plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
-    with plan.complete():
-        read = read_file(path, None, plan.options, kinds=plan.kinds)
-    return plan.cells(read)
+    return read_beside(model, path, options, PLAIN)[0]
 
 
 def read_beside(

@@ -31,6 +31,7 @@ from bayesrbf.app.report.held_out import (
     silently,
 )
 from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.judgement import FREQUENCIES
 from bayesrbf.app.report.options import ANYTHING, FamilyName
 from bayesrbf.app.report.performance import Event, event_among
 from bayesrbf.app.report.trust import gain
@@ -275,7 +276,6 @@ class Recipe(ClassifierMixin, BaseEstimator):
 # Families of this package and peers of scikit-learn on one table, by held-out log score.
 
 
-FREQUENCIES: Final = "class frequencies"
 UNKNOWN_SLOPE: Final = 2.0
 """A calibration slope whose interval reaches from below 0 to here is not known."""
 
@@ -344,7 +344,7 @@ def compare(job: Job, models: Sequence[FamilyName], *, phase: Phase = silently) 
     """Cross-validate all contestants, choices included, on the same folds."""
     fitters: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
     fitters |= peers(job)
-    held_out = hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase)
+    held_out = hold_out(job.X, job.y, fitters, job.splits, phase)
     note = ""
     if job.score is not None:
         held_out, note = with_score(job.score, held_out, event_among(held_out, job.focus))
