@@ -37,7 +37,7 @@ from bayesrbf.fit.asking import missingness_changes, tail_of_count
 from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.reading.noticing import KnownLevels
 from bayesrbf.table.columns import Columns, as_levels, meant
-from bayesrbf.table.containers import as_frame, read_cells
+from bayesrbf.table.containers import read_cells
 from bayesrbf.table.encode import decode
 
 if TYPE_CHECKING:
@@ -85,14 +85,13 @@ def named_cells(X: Any, columns: Columns) -> pd.DataFrame:
 
     Levels are called as in training, however the table writes them.
     """
-    cells, frame = read_cells(X), as_frame(X)
+    cells = read_cells(X)
     if not cells.has_names and len(cells.columns) != len(columns.names):
         raise ValueError(
             f"X has {len(cells.columns)} columns and no names, and the estimator was fitted to "
             f"{len(columns.names)} columns; give as many, or a frame with their names."
         )
-    pandas = frame is not None and frame.implementation.is_pandas()
-    index = frame.to_native().index if frame is not None and pandas else None
+    index = X.index if isinstance(X, pd.DataFrame) else None
     names = cells.names if cells.has_names else columns.names
     kinds = columns.kind_of
     cells = cells.in_numbers({i: kinds[name] for i, name in enumerate(names) if name in kinds})
