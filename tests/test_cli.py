@@ -21,7 +21,10 @@ from bayesrbf.base.table_options import TableOptions
 from tests.app.report.tables import mixed_table
 from tests.commands import command, printed, refused
 
-FILES = {"model.safetensors", "options.json", "posterior.nc", "predictions.csv", "report.html"}
+FILES = {
+    *("model.safetensors", "options.json", "posterior.nc", "predictions.csv"),
+    *("report.html", "report.json"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +146,7 @@ def test_predict_says_what_is_new_and_what_lacks(
     table.loc[0, "=colour"] = "green"
     new = tmp_path / "new.csv"
     table.to_csv(new, index=False)
-    assert "green" in command("predict", out, new).err
+    assert "green" in printed("predict", out, new)
     (out / "new-predictions.csv").unlink()
     table.drop(columns="weight").to_csv(new, index=False)
     assert "'weight'" in refused("predict", out, new, "--out", tmp_path / "b")

@@ -47,6 +47,7 @@ def words(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[object]:
     monkeypatch.setattr(running, "collect", lambda *_: outcome)
     monkeypatch.setattr(running, "predictions_frame", lambda *_: pd.DataFrame({"row": [1]}))
     monkeypatch.setattr(running, "render", lambda *_: "new")
+    monkeypatch.setattr(running, "figures", lambda _: {})
     monkeypatch.setattr(running, "tell", lambda _: None)
     return ["report", file, "--target", "outcome", "--out", out]
 

@@ -235,28 +235,13 @@ def models(*, json: Json = False) -> None:
 
 Names = Annotated[tuple[str, ...], Parameter(consume_multiple=False, negative="")]
 
-Reading = Annotated[
-    TableOptions,
-    Parameter(
-        name="*",
-        group="Reading the table",
-        consume_multiple=False,
-        negative="",
-        show_default=False,
-    ),
-]
+UNDER: Final = Parameter(name="*", consume_multiple=False, negative="", show_default=False)
+"""Options that are fields of one record, under a title of their own."""
+
+Reading = Annotated[TableOptions, UNDER, Parameter(group="Reading the table")]
 """The options of every command that reads a training table."""
 
-Decided = Annotated[
-    Deciding,
-    Parameter(
-        name="*",
-        group="Decisions and intervals",
-        consume_multiple=False,
-        negative="",
-        show_default=False,
-    ),
-]
+Decided = Annotated[Deciding, UNDER, Parameter(group="Decisions and intervals")]
 """The options of every command whose figures depend on what is decided."""
 UNDECIDED: Final = Deciding()
 
@@ -264,9 +249,7 @@ Fitted = Annotated[Fitting, Parameter(name="*", negative="")]
 """The options of the commands that fit one model."""
 USUALLY: Final = Fitting()
 
-Meant = Annotated[
-    Purpose, Parameter(name="*", group="What the model is for", negative="", show_default=False)
-]
+Meant = Annotated[Purpose, UNDER, Parameter(group="What the model is for")]
 """The options of every command that makes a model of a table."""
 
 Coming = Annotated[

@@ -36,8 +36,8 @@ from bayesrbf.fit.asking import missingness_changes, tail_of_count
 from bayesrbf.reading.notes import ColumnWarning
 from bayesrbf.reading.noticing import KnownLevels
 from bayesrbf.table.columns import Columns, as_levels, meant
-from bayesrbf.table.containers import as_frame, read_cells
-from bayesrbf.table.encode import decode, observed_cells
+from bayesrbf.table.containers import read_cells
+from bayesrbf.table.encode import decode
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -84,14 +84,13 @@ def named_cells(X: Any, columns: Columns) -> pd.DataFrame:
 
     Levels are called as in training, however the table writes them.
     """
-    cells, frame = read_cells(X), as_frame(X)
+    cells = read_cells(X)
     if not cells.has_names and len(cells.columns) != len(columns.names):
         raise ValueError(
             f"X has {len(cells.columns)} columns and no names, and the estimator was fitted to "
             f"{len(columns.names)} columns; give as many, or a frame with their names."
         )
-    pandas = frame is not None and frame.implementation.is_pandas()
-    index = frame.to_native().index if frame is not None and pandas else None
+    index = X.index if isinstance(X, pd.DataFrame) else None
     names = cells.names if cells.has_names else columns.names
     kinds = columns.kind_of
     cells = cells.in_numbers({i: kinds[name] for i, name in enumerate(names) if name in kinds})
@@ -111,7 +110,8 @@ def as_classes(labels: pd.Series, classes: Sequence[object]) -> pd.Series:
     ['1', '0', None, 'x']
     """
     known = KnownLevels(tuple(classes))
-    texts = [None if pd.isna(label) else known.name(label) for label in labels]
+    names = {label: known.name(label) for label in set(labels.dropna())}
+    texts = [names.get(label) for label in labels]
     return pd.Series(texts, labels.index, dtype=object, name=labels.name)
 
 
@@ -251,10 +251,14 @@ def column_remarks(estimator: Estimator, new: pd.DataFrame, present: Sequence[st
     ]
 
 
-def changed(estimator: Estimator, table: pd.DataFrame, skip: tuple[Topic, ...] = ()) -> list[str]:
-    """Sentences on columns that changed beyond chance, and what to do; none of an empty table.
+NEW_LEVELS: Final = "X has categories that were not seen at fit"
+"""Start of a warning of predictions, in place of which :func:`changed` tells of every new level."""
 
-    Topics that were ``said`` elsewhere are left out.
+
+def changed(estimator: Estimator, table: pd.DataFrame, skip: tuple[Topic, ...] = ()) -> list[str]:
+    """Sentences on columns that changed beyond chance and what to do, and on all new levels.
+
+    There are none of an empty table. Topics to ``skip`` were said elsewhere.
     """
     if table.empty:
         return []
@@ -262,7 +266,8 @@ def changed(estimator: Estimator, table: pd.DataFrame, skip: tuple[Topic, ...] =
     every = column_remarks(estimator, named_cells(table, columns), columns.names)
     remarks = [remark for remark in every if remark.topic not in skip]
     found = [f"Changed: {remark.sentence}" for remark in remarks if remark.is_finding]
-    return [*found, advice(remarks)] if found else []
+    by_chance = [r.sentence for r in remarks if r.topic == "levels" and not r.is_finding]
+    return [*found, *by_chance, *([advice(remarks)] if found else [])]
 
 
 def _absent(name: str, columns: Columns, n_rows: int) -> np.ndarray:
@@ -323,7 +328,7 @@ def _missing(estimator: Estimator, new: pd.DataFrame, present: Sequence[str]) ->
     """Columns with more missing cells than in training; with fewer, too, where that is evidence."""
     columns, evidence = estimator.columns_, estimator.fitted_.uses_indicators
     positions = [columns.names.index(name) for name in present]
-    before = ~observed_cells(estimator.rows_, columns)[:, positions]
+    before = estimator.fitted_.table.absent[:, positions]
     now = new[list(present)].isna().to_numpy()
     for change in missingness_changes(present, before, now, DRIFT_BY_CHANCE, together=evidence):
         if not (evidence or (change.alone and change.is_more)):

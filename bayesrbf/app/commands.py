@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 
 from cyclopts import App, CycloptsError, Parameter, UnknownOptionError
 
@@ -56,6 +56,9 @@ from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.version import __version__
 
 if TYPE_CHECKING:
+    from bayesrbf import ReadTable
+    from bayesrbf.app.report.job import Job
+    from bayesrbf.app.report.options import Fitting
     from bayesrbf.app.validate import Validation
 
 # Commands that judge models: one on labelled new rows, several beside each other.
@@ -119,6 +122,7 @@ def validate(
     other_columns = (*names_in(by), score, group)
     options, model = model_for(folder, table, target, other_columns, missingness)
     import bayesrbf
+    from bayesrbf.app.check import NEW_LEVELS
     from bayesrbf.app.predict import read_labelled
     from bayesrbf.app.report.options import VALIDATION
     from bayesrbf.app.report.output import held_out_rows
@@ -134,7 +138,7 @@ def validate(
         score=score or (known.score if known.score in there else None),
         group=group or (known.group if known.group in there else None),
     )
-    with spoken():
+    with spoken(NEW_LEVELS):
         X, y, read = read_labelled(model, table, target, options, extra)
         before = held_out_rows(folder, [str(label) for label in model.classes_])
         centres = {} if read.centres is None else {read.centres.name: read.centres}
@@ -162,10 +166,10 @@ def _write_validation(out: Path, result: Validation, folder: Path, table: Path) 
     from bayesrbf.app.report.render import render_validation
     from bayesrbf.base.files import write_whole, writing_together
 
-    with writing_together(out, (VALIDATION, FIGURES)) as scratch:
+    with writing_together(out, (VALIDATION, FIGURES[VALIDATION])) as scratch:
         write_whole(scratch / VALIDATION, render_validation(result, table.stem).encode())
         figures = {"table": table.name, **result.to_dict()}
-        write_whole(scratch / FIGURES, figures_content(figures, folder / MODEL))
+        write_whole(scratch / FIGURES[VALIDATION], figures_content(figures, folder / MODEL))
 
 
 def compare(
@@ -491,9 +495,9 @@ def report(
 ) -> None:
     """Fit a table, check the fit on held-out rows, and write everything to a folder.
 
-    Writes report.html, predictions.csv, posterior.nc, model.safetensors and options.json, all or
-    none. Of a Parquet file of more than 10,000,000 cells, 20,000 rows are drawn at random, and
-    the report says so: it is about them alone.
+    Writes report.html, report.json, predictions.csv, posterior.nc, model.safetensors and
+    options.json, all or none. Of a Parquet file of more than 10,000,000 cells, 20,000 rows are
+    drawn at random, and the report says so: it is about them alone.
 
     Parameters
     ----------
@@ -549,21 +553,8 @@ def report(
         from bayesrbf.app.report import run
         from bayesrbf.app.report.judgement import figures
 
-        job = run.prepare(
-            read,
-            title=table.stem,
-            family=fitting.model,
-            inference=fitting.inference,
-            seed=fitting.seed,
-            facts=run.facts_of(command_line(), table),
-            focus=focus,
-            rehearse=rehearse,
-            stability=checked_refits(stability),
-            draws=checked_draws(fitting.draws),
-            jobs=checked_jobs(fitting.jobs),
-            missingness=fitting.missingness,
-        )
-        job, takes = run.within(run.quicker(job) if fitting.quick else job, fitting.time_limit)
+        refits = checked_refits(stability)
+        job, takes = _job(read, table, fitting, focus=focus, rehearse=rehearse, stability=refits)
         if not json:
             run.introduce(job, takes)
         with spoken():
@@ -573,6 +564,28 @@ def report(
         return
     run.tell(result)
     point_to(out, files)
+
+
+def _job(
+    read: ReadTable, table: Path, fitting: Fitting, judged: bool = True, **asked: Any
+) -> tuple[Job, str]:
+    """The job of a table in the form that its time limit allows, and a line on its time."""
+    from bayesrbf.app.report import run
+
+    job = run.prepare(
+        read,
+        title=table.stem,
+        family=fitting.model,
+        inference=fitting.inference,
+        seed=fitting.seed,
+        facts=run.facts_of(command_line(), table),
+        judged=judged,
+        draws=checked_draws(fitting.draws),
+        jobs=checked_jobs(fitting.jobs),
+        missingness=fitting.missingness,
+        **asked,
+    )
+    return run.within(run.quicker(job) if fitting.quick else job, fitting.time_limit, judged)
 
 
 def fit(
@@ -630,21 +643,7 @@ def fit(
         from bayesrbf.app.report.collect import DRAWS, FIT
         from bayesrbf.app.report.families import FAMILIES, draw_posterior
 
-        job = run.prepare(
-            read,
-            title=table.stem,
-            family=fitting.model,
-            inference=fitting.inference,
-            seed=fitting.seed,
-            facts=run.facts_of(command_line(), table),
-            judged=False,
-            draws=checked_draws(fitting.draws),
-            jobs=checked_jobs(fitting.jobs),
-            missingness=fitting.missingness,
-        )
-        job, takes = run.within(
-            run.quicker(job) if fitting.quick else job, fitting.time_limit, judged=False
-        )
+        job, takes = _job(read, table, fitting, judged=False)
         if not json:
             run.introduce(job, takes, page=False)
         with spoken(), run.sharing(job.jobs), run.progress((FIT, DRAWS)) as phase:

@@ -38,7 +38,7 @@ MIN_SHOWN_PROBABILITY: Final = 0.005
 """Contribution, in nats, that two decimals show."""
 SURE_SIGN: Final = 2.0
 """Standard errors from which a cell is said to speak for or against."""
-MAX_LETTERS: Final = 100
+MAX_LETTERS: Final = 300
 """Letters of the message on the pattern of a row."""
 
 

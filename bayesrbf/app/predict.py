@@ -18,6 +18,7 @@ from scipy.stats import binom
 from bayesrbf import ReadTable, TableError
 from bayesrbf.app.check import (
     FAMILIAR,
+    NEW_LEVELS,
     NOVEL_ROW,
     as_classes,
     changed,
@@ -31,8 +32,7 @@ from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.fit.asking import ignored_columns
 from bayesrbf.reading.formats import RawTable
 from bayesrbf.reading.notes import warn
-from bayesrbf.reading.noticing import KnownLevels
-from bayesrbf.reading.read import names_in_file, read_blocks, read_cells, read_file, text_dtype
+from bayesrbf.reading.read import names_in_file, read_blocks, read_cells, read_file
 from bayesrbf.table.columns import Columns
 from bayesrbf.table.kinds import Category, Kind
 
@@ -78,7 +78,10 @@ class BlockPredictions:
         observed = training_cells(self.model).notna().sum(axis=1)
         self._usual = self._fewest = int(np.quantile(observed, FEW_CELLS, method="lower"))
         for rows in blocks:
-            uncertainty = self.model.uncertainty(rows, self.focus.level, memory=BLOCK_MEMORY)
+            with warnings.catch_warnings():
+                if self._first is None:  # of these rows `changed` says it
+                    warnings.filterwarnings("ignore", NEW_LEVELS)
+                uncertainty = self.model.uncertainty(rows, self.focus.level, memory=BLOCK_MEMORY)
             ids = None if rows.index.name is None else rows.index
             predictions = predictions_frame(
                 uncertainty, focus=self.focus, ids=ids, first=self.rows + 1
@@ -201,10 +204,7 @@ def read_rows(model: Classifier, path: Path, options: TableOptions = PLAIN) -> p
 
 def read_complete(model: Classifier, path: Path, options: TableOptions = PLAIN) -> pd.DataFrame:
     """The columns of the model in their order; an error where one of them is absent."""
-    plan = _ReadingPlan.of(model, names_in_file(path), path.name, options)
-    with plan.complete():
-        read = read_file(path, None, plan.options, kinds=plan.kinds)
-    return plan.cells(read)
+    return read_beside(model, path, options, PLAIN)[0]
 
 
 def read_beside(
@@ -293,17 +293,10 @@ class _ReadingPlan:
 
     def cells(self, read: ReadTable) -> pd.DataFrame:
         """The columns of the model that were read, levels by their names in the model."""
-        dtype = text_dtype()
-        columns = {}
-        for name in self.present:
-            cells = read.frame[name].array
-            if levels := self.columns.kind_of[name].levels:
-                known = KnownLevels(levels)
-                texts = cells.astype(object)
-                names = {text: known.name(text) for text in set(texts) if isinstance(text, str)}
-                cells = pd.array([names.get(text) for text in texts], dtype=dtype)
-            columns[name] = cells
-        return pd.DataFrame(columns, read.frame.index)
+        cells = read.frame[list(self.present)]
+        levels = self.columns.levels_of
+        named = {n: as_classes(cells[n], levels[n]) for n in self.present if n in levels}
+        return cells.assign(**{n: column.astype(cells[n].dtype) for n, column in named.items()})
 
     @contextmanager
     def complete(self) -> Iterator[None]:

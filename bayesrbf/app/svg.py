@@ -135,7 +135,6 @@ class PlotArea:
         x_label: str,
         y_label: str = "",
         x_ticks: int = 5,
-        y_ticks: int = 5,
         x_ends: tuple[str, str] = ("", ""),
     ) -> Markup:
         """Grid lines, tick labels and axis labels; there is no y axis without a label.
@@ -145,7 +144,7 @@ class PlotArea:
         left, top, right, bottom = self.box
         marks: list[Markup] = []
         across = ticks(*self.x, x_ticks) if x_ticks and not any(x_ends) else []
-        up = ticks(*self.y, y_ticks)
+        up = ticks(*self.y)
         for value in across:
             x = self.at_x(value)
             marks += [

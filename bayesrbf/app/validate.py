@@ -46,7 +46,7 @@ from bayesrbf.app.words import (
     plural,
     with_ends,
 )
-from bayesrbf.base.arrays import Labels, Probabilities, log_loss
+from bayesrbf.base.arrays import log_loss
 from bayesrbf.base.table_options import PLAIN
 from bayesrbf.fit import asking
 from bayesrbf.fit.decisions import expected_costs, mistakes, paid
@@ -109,8 +109,8 @@ class ClassFrequency:
 
 
 def class_frequencies(
-    p: Probabilities,
-    labels: Labels,
+    p: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
     trained: Shares,
     trained_rows: int,
     classes: Sequence[str],
@@ -144,7 +144,11 @@ def _share(holds: Shaped[np.ndarray, " obs"], level: float) -> Interval:
 
 
 def scores_of(
-    found: Judgement, p: Probabilities, labels: Labels, trained: Shares, subjects: Subjects
+    found: Judgement,
+    p: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
+    trained: Shares,
+    subjects: Subjects,
 ) -> Iterator[ValidationScore]:
     """Scores with intervals, their expectations, and the scores of the class frequencies."""
     of_model, same = found.scores
@@ -232,8 +236,8 @@ def of_trust(found: Judgement) -> Iterator[Remark]:
 
 
 def of_class_frequencies(
-    p: Probabilities,
-    labels: Labels,
+    p: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
     frequencies: Sequence[ClassFrequency],
     level: float = SURE,
 ) -> Remark:
@@ -547,7 +551,7 @@ def validated(
         remarks=[
             *of_known_rows(fitted, X),
             *of_other_classes(spelled[~scored]),
-            *(remark for remark in changed if remark.is_finding),
+            *(remark for remark in changed if remark.is_finding or remark.topic == "levels"),
             *(Remark("columns", note, is_finding=False) for note in notes),
         ],
         before=before,
@@ -562,8 +566,8 @@ def _unknown_labels(labels: pd.Series) -> str:
 
 
 def validation_of(
-    p: Probabilities,
-    labels: Labels,
+    p: Float[np.ndarray, "obs label"],
+    labels: Int[np.ndarray, " obs"],
     trained: Shares,
     classes: Sequence[str],
     job: Job,

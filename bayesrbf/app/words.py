@@ -26,10 +26,20 @@ PERCENT = "\u00a0%"
 
 
 def number(value: float) -> str:
-    r"""Three significant digits, plain from 1e-4 to 1e6, else a power of ten; a dash for NaN.
+    r"""A figure (:func:`figure`) that is whole without its zeros, as a count or a cost is.
 
     >>> number(0.012345), number(12345.0), number(-2.0), number(3e-12), number(float("nan"))
     ('0.0123', '12\u202f300', '−2', '3.00 × 10⁻¹²', '–')
+    """
+    whole, _, fraction = figure(value).partition(".")
+    return f"{whole}.{fraction}" if fraction.strip("0") else whole
+
+
+def figure(value: float) -> str:
+    r"""Three significant digits, plain from 1e-4 to 1e6, else a power of ten; a dash for NaN.
+
+    >>> figure(0.9), figure(1.0), figure(0.0)
+    ('0.900', '1.00', '0')
     """
     if math.isnan(value):
         return "–"
@@ -111,7 +121,7 @@ def ends(low: float, high: float, form: Callable[[float], str] = number) -> str:
     return between(form(low), form(high))
 
 
-def with_ends(interval: Interval, form: Callable[[float], str] = number) -> str:
+def with_ends(interval: Interval, form: Callable[[float], str] = figure) -> str:
     """A figure and its interval, in brackets; a dash where it is not known."""
     if math.isnan(interval.value):
         return "–"
@@ -170,10 +180,9 @@ def exact(value: float) -> str:
 
 
 def _grouped(decimal: str) -> str:
-    """A decimal with its thousands set apart, without trailing zeros when the number is whole."""
-    whole, _, fraction = decimal.partition(".")
-    groups = f"{int(whole):,}".replace(",", THIN)
-    return groups if not fraction or set(fraction) == {"0"} else f"{groups}.{fraction}"
+    """A decimal with its thousands set apart."""
+    whole, point, fraction = decimal.partition(".")
+    return f"{int(whole):,}".replace(",", THIN) + point + fraction
 
 
 def count(value: int) -> str:

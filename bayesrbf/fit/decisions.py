@@ -59,24 +59,6 @@ def paid(
     return costs[labels, expected_costs(probabilities, costs).argmin(axis=1)]
 
 
-def constant(labels: Int[np.ndarray, " obs"], costs: Float[np.ndarray, "label decision"]) -> float:
-    """Mean cost of a row by the best decision that is the same for all rows.
-
-    >>> constant(np.array([0, 0, 0, 1]), mistakes(np.array([1.0, 5.0])))
-    0.75
-    """
-    return float(costs[labels].mean(axis=0).min())
-
-
-def cost_curve(
-    probabilities: Float[np.ndarray, "obs label"],
-    labels: Int[np.ndarray, " obs"],
-    costs: Float[np.ndarray, "step label decision"],
-) -> Float[np.ndarray, " step"]:
-    """Mean cost of a row at each of several costs."""
-    return np.array([paid(probabilities, labels, step).mean() for step in costs])
-
-
 def best_measurement(
     gain: Float[np.ndarray, "obs column"], price: Float[np.ndarray, "obs column"], per_price: bool
 ) -> np.ndarray:

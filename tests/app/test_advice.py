@@ -138,6 +138,17 @@ def test_commands_name_a_planted_fault_by_advice_and_exit_code(
     assert all(repr(name) in changed[-1] for name in columns)
 
 
+@pytest.mark.parametrize("rows", [2, 200])
+def test_a_new_level_is_told_once(rows: int, folder: Path, tmp_path: Path) -> None:
+    """Whether it is in so few rows that chance may explain it, or in all."""
+    table = patients(200, 1)
+    table.loc[: rows - 1, "ward"] = "attic"
+    table.to_csv(tmp_path / "new.csv", index=False)
+    for name in ("predict", "validate", "check"):
+        said = command(name, folder, tmp_path / "new.csv")
+        assert f"{said.out}{said.err}".count("'attic'") == 1
+
+
 def test_an_update_that_is_not_called_for_is_not_written(folder: Path, tmp_path: Path) -> None:
     """That is said in place of a new model; a method that is named is written."""
     file, here = tmp_path / "new.csv", tmp_path / "here"

@@ -175,7 +175,7 @@ SECTIONS: Final = (
     ),
     Section(
         "diagnostics",
-        lambda at: diagnostics.compute(at.drawn, at.findings, at.caught),
+        lambda at: diagnostics.compute(at.job.X, at.drawn, at.findings, at.caught),
         lambda of: diagnostics.say(of.diagnostics),
     ),
     Section(
@@ -297,7 +297,7 @@ def _validated(job: Job, procedure: Procedure, fitted: Fitted, phase: Phase) -> 
     out_of_fold = fitted.out_of_fold
     if out_of_fold is None:
         fitters = {MODEL: lambda X, y: procedure(X, y).model, **fitters}
-    held_out = hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase)
+    held_out = hold_out(job.X, job.y, fitters, job.splits, phase)
     if out_of_fold is None:
         return held_out
     of_model = out_of_fold.reindex(index=range(len(job.X)), columns=held_out.classes).to_numpy()

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from scipy.special import rel_entr
 
 from bayesrbf import table
-from bayesrbf.app.report.drawing import NAMED, SMALL_WIDTH, bars, framed, legend, profile
+from bayesrbf.app.report.drawing import SMALL_WIDTH, bars, foot, framed, legend, profile
 from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.performance import Event
 from bayesrbf.app.svg import PlotArea, picture, segment
@@ -253,4 +253,4 @@ def _effect(column: Effect, shown: Sequence[int], base: Float[np.ndarray, " labe
         f"Where only {column.name} is known, the probability lies between "
         f"{percent(float(values.min()))} and {percent(float(values.max()))}"
     )
-    return picture(SMALL_WIDTH, axes.box[3] + NAMED, title, frame, *marks)
+    return picture(SMALL_WIDTH, foot(axes, column.levels), title, frame, *marks)

@@ -17,7 +17,7 @@ from bayesrbf.app.report.drawing import WIDE_BOX, WIDE_WIDTH, curve, legend, upr
 from bayesrbf.app.report.options import ANYTHING, Focus
 from bayesrbf.app.svg import PlotArea, picture
 from bayesrbf.app.words import clipped, listing, number
-from bayesrbf.fit.decisions import constant, cost_curve, expected_costs, mistakes, paid
+from bayesrbf.fit.decisions import expected_costs, mistakes, paid
 
 COST_STEPS: Final = 101
 FURTHEST: Final = 2.0
@@ -84,14 +84,17 @@ def compute(
     is_dear = np.arange(class_costs.size) == dear
     matrix = mistakes(class_costs)
     varied = mistakes(np.where(is_dear, along[:, None], class_costs))
-    curves = [(name, cost_curve(p, labels, varied)) for name, p in probabilities.items()]
-    best = np.array([constant(labels, step) for step in varied])
+    curves = [
+        (name, np.array([paid(p, labels, step).mean() for step in varied]))
+        for name, p in probabilities.items()
+    ]
+    best = varied[:, labels].mean(axis=1).min(axis=1)
     row_costs = paid(probabilities[classifiers[0]], labels, matrix)
     return Costs(
         class_costs=tuple(zip(names, map(float, class_costs), strict=True)),
         rows=(
             *((name, float(paid(p, labels, matrix).mean())) for name, p in probabilities.items()),
-            (SAME, constant(labels, matrix)),
+            (SAME, float(matrix[labels].mean(axis=0).min())),
         ),
         dearest=names[dear],
         dearest_cost=float(class_costs[dear]),

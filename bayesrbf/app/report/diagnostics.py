@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import pandas as pd
 
 from bayesrbf.app.report.families import Drawn
 from bayesrbf.app.words import listing, number, plural
 from bayesrbf.base import names
-from bayesrbf.fit.sensitivity import prior_sensitivity
 from bayesrbf.inference.diagnose import RHAT_PARAMETERS, Finding, effective_draws, rhat
 
 MAX_ASKED: Final = 2000
@@ -36,7 +36,9 @@ class Diagnostics:
         return any(rhat == rhat for _, _, rhat, _ in self.variables)
 
 
-def compute(drawn: Drawn, findings: tuple[Finding, ...], caught: tuple[str, ...]) -> Diagnostics:
+def compute(
+    X: pd.DataFrame, drawn: Drawn, findings: tuple[Finding, ...], caught: tuple[str, ...]
+) -> Diagnostics:
     """Sentences on the fit, the findings of ``diagnose()``, and a line per free variable."""
     refined = drawn.refined
     posterior = refined.posterior_[names.POSTERIOR]
@@ -57,10 +59,9 @@ def compute(drawn: Drawn, findings: tuple[Finding, ...], caught: tuple[str, ...]
         f"Out-of-fold temperature: log probabilities are multiplied by "
         f"{number(refined.temperature_)}.",
     )
-    fit = refined.fitted_
-    if not fit.__lacks__("prior"):
-        thinned = fit.rows.take(slice(None, None, -(-fit.rows.n_obs // MAX_ASKED)))
-        status += (f"Prior: {prior_sensitivity(fit, thinned).message}",)
+    if not refined.fitted_.__lacks__("prior"):
+        thinned = X.iloc[:: -(-len(X) // MAX_ASKED)]
+        status += (f"Prior: {refined.prior_sensitivity(thinned).message}",)
     return Diagnostics(
         inference=drawn.message,
         status=status,

@@ -7,6 +7,7 @@ Shapes differ wherever colours do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import Final
 
 import numpy as np
@@ -98,30 +99,37 @@ def framed(
     return axes.frame("", "probability", x_ticks=0) + level_names(axes, name, levels)
 
 
-LETTER: Final = 7.0
+LETTER: Final = 6.5
 """Width of a letter of the names of levels."""
-NAMED: Final = 52.0
-"""Height of the names of levels and of their column."""
+NAME_LINES: Final = 4
+"""Lines of the names of levels, of which all others are cut to fit."""
+
+
+def _lines_of(axes: PlotArea, levels: Sequence[str]) -> tuple[int, int]:
+    """Lines on which names of levels fit beside each other, and letters that fit on one of them."""
+    slot = (axes.box[2] - axes.box[0]) / LETTER / max(len(levels), 1)
+    lines = min(NAME_LINES, ceil((max(map(len, levels), default=0) + 1) / slot))
+    return lines, max(3, int(lines * slot) - 1)
+
+
+def foot(axes: PlotArea, levels: Sequence[str]) -> float:
+    """The end of the names of levels, or of ticks, and of their column below a plotting area."""
+    return axes.box[3] + 26 + 13 * max(2, _lines_of(axes, levels)[0])
 
 
 def level_names(axes: PlotArea, name: str, levels: Sequence[str]) -> Markup:
     """Names of levels, which lie at whole numbers, and of their column, below a plotting area.
 
-    Every other level stands a line lower where they do not fit beside each other.
+    Neighbours stand on other lines where they do not fit beside each other.
     """
     left, _, right, bottom = axes.box
-    fitting = int((right - left) / LETTER / max(len(levels), 1)) - 1
-    lines = 2 if max(map(len, levels), default=0) > fitting else 1
-    texts = [
-        element(
-            "text",
-            clipped(level, max(3, lines * fitting)),
-            class_="tick",
-            x=axes.at_x(i),
-            y=bottom + 15 + 13 * (i % lines),
-        )
-        for i, level in enumerate(levels)
-    ]
+    lines, letters = _lines_of(axes, levels)
+    texts = []
+    for i, level in enumerate(levels):
+        text, y = clipped(level, letters), bottom + 15 + 13 * (i % lines)
+        half = LETTER * len(text) / 2
+        x = max(half, min(axes.at_x(i), right + 12 - half))
+        texts.append(element("text", text, class_="tick", x=x, y=y))
     below = bottom + 19 + 13 * lines
     label = element("text", clipped(name, 40), class_="label", x=(left + right) / 2, y=below)
     return Markup("").join([*texts, label])

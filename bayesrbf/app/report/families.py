@@ -20,8 +20,7 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from bayesrbf import Performance
 from bayesrbf.answers.comparisons import score_as_probability
-from bayesrbf.answers.performance import performance_of
-from bayesrbf.answers.scores import LEVEL, mean, standard_error
+from bayesrbf.app.report import performance
 from bayesrbf.app.report.held_out import (
     Fitter,
     HeldOutRows,
@@ -32,8 +31,10 @@ from bayesrbf.app.report.held_out import (
     silently,
 )
 from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.judgement import FREQUENCIES
 from bayesrbf.app.report.options import ANYTHING, FamilyName
 from bayesrbf.app.report.performance import Event, event_among
+from bayesrbf.app.report.trust import gain
 from bayesrbf.app.words import (
     aligned,
     clipped,
@@ -45,7 +46,7 @@ from bayesrbf.app.words import (
     spread,
     with_ends,
 )
-from bayesrbf.base.arrays import correct, log_loss
+from bayesrbf.base.arrays import log_loss
 
 if TYPE_CHECKING:
     from bayesrbf.families.hybrid.selection import MixtureCandidate
@@ -275,7 +276,6 @@ class Recipe(ClassifierMixin, BaseEstimator):
 # Families of this package and peers of scikit-learn on one table, by held-out log score.
 
 
-FREQUENCIES: Final = "class frequencies"
 UNKNOWN_SLOPE: Final = 2.0
 """A calibration slope whose interval reaches from below 0 to here is not known."""
 
@@ -303,7 +303,7 @@ class Comparison:
     rows: int  # Held out, each once.
     folds: int
     contestants: Sequence[Contestant]
-    prob: float = LEVEL  # Inside the intervals.
+    prob: float = ANYTHING.level  # Inside the intervals.
     note: str = ""  # On the rows that are compared.
 
     @property
@@ -344,7 +344,7 @@ def compare(job: Job, models: Sequence[FamilyName], *, phase: Phase = silently) 
     """Cross-validate all contestants, choices included, on the same folds."""
     fitters: dict[str, Fitter] = {name: _fitter(job, name) for name in models}
     fitters |= peers(job)
-    held_out = hold_out(job.X, job.y, fitters, splits=job.splits, phase=phase)
+    held_out = hold_out(job.X, job.y, fitters, job.splits, phase)
     note = ""
     if job.score is not None:
         held_out, note = with_score(job.score, held_out, event_among(held_out, job.focus))
@@ -390,31 +390,30 @@ def judged(
     held_out: HeldOutRows, groups: Int[np.ndarray, " obs"] | None = None, note: str = ""
 ) -> Comparison:
     """Held-out probabilities as a comparison."""
-    rows, classes = held_out.scored, list(map(str, held_out.classes))
-    labels = held_out.labels[rows]
-    shown = [event_among(held_out, ANYTHING).column] if len(classes) == 2 else None
+    rows = held_out.scored
     subjects = None if groups is None else groups[rows]
-    p = {name: every[rows] for name, every in held_out.probabilities.items()}
-    losses = {name: log_loss(probabilities, labels) for name, probabilities in p.items()}
+    losses = {
+        name: log_loss(p[rows], held_out.labels[rows]) for name, p in held_out.probabilities.items()
+    }
     order = sorted(losses, key=lambda name: float(losses[name].mean()))
-    behind = {name: mean(loss - losses[order[0]]) for name, loss in losses.items()}
+    alone = {name: gain(0 * loss, loss, subjects) for name, loss in losses.items()}
+    behind = {name: gain(losses[order[0]], loss, subjects) for name, loss in losses.items()}
+    of = {name: performance.compute(held_out, ANYTHING, name, None, groups).model for name in order}
     return Comparison(
         rows=rows.size,
         folds=int(held_out.folds.max()) + 1,
         contestants=[
             Contestant(
                 name=name,
-                log_loss=float(losses[name].mean()),
-                standard_error=standard_error(losses[name]),
-                behind=behind[name].value,
-                behind_error=standard_error(losses[name] - losses[order[0]]),
-                behind_lower=behind[name].lower,
-                behind_upper=behind[name].upper,
-                share_right=float(correct(p[name], labels).mean()),
+                log_loss=alone[name].mean,
+                standard_error=alone[name].error,
+                behind=behind[name].mean,
+                behind_error=behind[name].error,
+                behind_lower=behind[name].interval.lower,
+                behind_upper=behind[name].interval.upper,
+                share_right=of[name].accuracy.value,
                 seconds=held_out.seconds[name],
-                performance=performance_of(
-                    p[name], labels, classes, shown=shown, subjects=subjects
-                ),
+                performance=of[name],
             )
             for name in order
         ],

@@ -87,18 +87,11 @@ def hold_out(
     X: pd.DataFrame,
     y: pd.Series,
     fitters: Mapping[str, Fitter],
-    *,
-    n_folds: int = 5,
-    seed: int = 0,
-    splits: Splits | None = None,
+    splits: Splits,
     phase: Phase = silently,
 ) -> HeldOutRows:
-    """Cross-validate several classifiers on the same folds, of which there are at most ``n_folds``.
-
-    By default, rows without a label and the only row of a class are in every training part.
-    """
+    """Cross-validate several classifiers on the same folds."""
     classes, labels = encode_labels(y)
-    splits = splits_of(labels, n_folds, seed) if splits is None else splits
     folds = splits.folds
     results = {name: np.full((len(X), classes.size), np.nan) for name in fitters}
     tasks = [(fold, name) for fold in splits.numbers.tolist() for name in fitters]

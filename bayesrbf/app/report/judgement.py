@@ -185,7 +185,7 @@ def lines(record: Judgement) -> Iterator[tuple[str, str]]:
 
 
 def figures(record: Judgement) -> dict[str, Any]:
-    """The verdict and the figures of all sections by name, for machines."""
+    """The verdict, the figures of all sections by name, and what they say, for machines."""
     messages = sentences(record)
     found = {
         "target": record.target,
@@ -193,6 +193,8 @@ def figures(record: Judgement) -> dict[str, Any]:
         "prob": record.focus.level,
         "verdict": messages["verdict"],
         "evidence": messages["evidence"],
+        "sentences": messages,
+        "lines": [*lines(record)],
     }
     for section in record.sections:
         found |= section.figures(record)

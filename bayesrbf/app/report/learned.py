@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -13,10 +14,10 @@ from markupsafe import Markup
 
 from bayesrbf import MixtureDensity
 from bayesrbf.app.report.column_effects import MAX_LINES, ColumnEffects
-from bayesrbf.app.report.drawing import NAMED, SMALL_WIDTH, WIDE_WIDTH, bars, legend, level_names
+from bayesrbf.app.report.drawing import SMALL_WIDTH, WIDE_WIDTH, bars, foot, legend, level_names
 from bayesrbf.app.report.families import FAMILIES
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.svg import PlotArea, element, picture, points, rect
+from bayesrbf.app.svg import PlotArea, element, picture, points, rect, segment
 from bayesrbf.app.words import clipped, listing, number, percent, plural
 from bayesrbf.base import names
 from bayesrbf.base.tasks import run_tasks
@@ -150,7 +151,9 @@ def _class_cells(
     grid = np.linspace(edges[0], edges[-1], CURVE_POINTS)
     # A point mass has a probability where other cells have a density: the curve passes beside it.
     grid = np.where(np.isin(grid, at), np.nextafter(grid, np.inf), grid)
-    curve = np.exp(density.score_samples(grid[:, None])) * (edges[1] - edges[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # other classes have cells far from those of this one
+        curve = np.exp(density.score_samples(grid[:, None])) * (edges[1] - edges[0])
     return ClassCells(cells.size, bars, at, mass, grid, curve)
 
 
@@ -387,8 +390,10 @@ def by_class(column: ClassColumn, classes: Sequence[str], shown: Sequence[int]) 
     title = f"Distribution of {column.name} in the classes {named}"
     left, right, top = 12.0, 284.0, 18.0
     if column.levels:
-        box = (left, 10.0, right, 150.0)
-        return picture(SMALL_WIDTH, box[3] + NAMED, title, *_level_bars(column, box, shown))
+        of_levels = (-0.5, len(column.levels) - 0.5)
+        axes = PlotArea(of_levels, (0.0, 1.0), (left, 10.0, right, 150.0))
+        bars_and_names = _level_bars(column, axes, shown)
+        return picture(SMALL_WIDTH, foot(axes, column.levels), title, *bars_and_names)
     limits = (float(column.edges[0]), float(column.edges[-1]))
     marks = []
     bottom = top
@@ -431,20 +436,17 @@ def _lane(column: ClassColumn, cells: ClassCells, axes: PlotArea, c: int) -> lis
     return marks
 
 
-def _level_bars(
-    column: ClassColumn, box: tuple[float, float, float, float], shown: Sequence[int]
-) -> list[Markup]:
+def _level_bars(column: ClassColumn, axes: PlotArea, shown: Sequence[int]) -> list[Markup]:
     """Groups of bars, one group a level."""
-    top = max(float(column.classes[c].bars.max(initial=0.0)) for c in shown) * 1.06 or 1.0
-    axes = PlotArea((0.0, float(max(len(column.levels), 1))), (0.0, top), box)
+    most = max(float(column.classes[c].bars.max(initial=0.0)) for c in shown) * 1.06 or 1.0
+    base = axes.box[3]
     wide = 0.8 * (axes.at_x(1.0) - axes.at_x(0.0)) / len(shown)
     marks = []
     for level in range(len(column.levels)):
-        start = axes.at_x(level + 0.1)
+        start = axes.at_x(level - 0.4)
         for lane, c in enumerate(shown):
-            height = axes.at_y(0.0) - axes.at_y(float(column.classes[c].bars[level]))
-            x, y, width = start + lane * wide, box[3] - height, max(wide - 1, 1.0)
-            marks.append(rect(x, y, width, height, f"fill c{c % 8}"))
-    names = level_names(replace(axes, x=(-0.5, axes.x[1] - 0.5)), column.name, column.levels)
-    base = element("line", class_="axis", x1=box[0], x2=box[2], y1=box[3], y2=box[3])
-    return [base, names, *marks]
+            y = axes.at_y(float(column.classes[c].bars[level]) / most)
+            x, width = start + lane * wide, max(wide - 1, 1.0)
+            marks.append(rect(x, y, width, base - y, f"fill c{c % 8}"))
+    names = level_names(axes, column.name, column.levels)
+    return [segment(axes.box[0], base, axes.box[2], base, "axis"), names, *marks]

@@ -20,9 +20,9 @@ SHORT: Final = "short.html"
 TRIPOD: Final = "tripod.md"
 VALIDATION: Final = "validation.html"
 """Page of a validation, and its template."""
-FIGURES: Final = "validation.json"
-"""Figures of a validation, and the digest of the model that was validated."""
-FILES: Final = (PREDICTIONS, MODEL, OPTIONS, POSTERIOR, PAGE)
+FIGURES: Final = {PAGE: "report.json", VALIDATION: "validation.json"}
+"""Figures and sentences of a page, and the digest of the model that they are about."""
+FILES: Final = (PREDICTIONS, MODEL, OPTIONS, POSTERIOR, PAGE, FIGURES[PAGE])
 """Files of a report."""
 
 FamilyName = Literal["stack", "mixture", "rbf", "sdgm", "median_lvq"]

@@ -20,9 +20,9 @@ from bayesrbf.app.report.options import (
     FIGURES,
     POSTERIOR,
     PREDICTIONS,
-    VALIDATION,
     Focus,
 )
+from bayesrbf.app.words import plain
 from bayesrbf.base import names
 
 if TYPE_CHECKING:
@@ -168,21 +168,21 @@ def spelled(cell: str) -> str:
 
 
 def figures_content(record: Mapping[str, Any], model: Path) -> bytes:
-    """The figures of a validation as a file, with the digest of the file of its model."""
+    """Figures of held-out or new rows as a file, with the digest of the file of the model."""
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
-    return json.dumps({"model": digest, **record}, allow_nan=False).encode()
+    return json.dumps({"model": digest, **plain(record)}, allow_nan=False).encode()
 
 
-def read_figures(folder: Path, digest: str) -> dict[str, Any] | None:
-    """The figures of the validation in a folder; None without one, or where it is of another model.
+def read_figures(folder: Path, page: str, digest: str) -> dict[str, Any] | None:
+    """The figures of a page in a folder; None without one, or where it is of another model.
 
     ``digest`` is the SHA-256 of the file of the model.
     """
     try:
-        content = (folder / FIGURES).read_bytes() if (folder / VALIDATION).exists() else b"{}"
+        content = (folder / FIGURES[page]).read_bytes() if (folder / page).exists() else b"{}"
         figures: dict[str, Any] = json.loads(content, object_hook=_with_nan)
-        return figures if figures["model"] == digest else None
-    except (FileNotFoundError, ValueError, LookupError, TypeError):  # none that validate wrote
+        return figures if figures["model"] == digest and figures["sentences"] else None
+    except (FileNotFoundError, ValueError, LookupError, TypeError):  # none that a command wrote
         return None
 
 

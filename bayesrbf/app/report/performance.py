@@ -54,8 +54,6 @@ class Judged:
     rival: Performance | None
     threshold: float | None  # At the costs that were given to two classes.
     event: Event | None  # None for more than two classes.
-    reliability: ReliabilityCurve
-    """Curve of the probability of the event, or of the most probable of more than two classes."""
     confusion: Int[np.ndarray, "label label"]
     """Held-out rows by true (row) and decided (column) class."""
 
@@ -141,7 +139,6 @@ def compute(
         rival=None if rival is None else judged(rival),
         threshold=threshold if event is not None and focus.costs else None,
         event=event,
-        reliability=of_model.reliability,
         confusion=pairs.reshape(n_classes, n_classes),
     )
 
@@ -307,13 +304,12 @@ def show(
 ) -> dict[str, Any]:
     """Pictures of calibration and of net benefit."""
     event, acted = performance.event, performance.drawn
+    come_true = performance.model.reliability  # Of the event, or of the most probable class.
     scores = {} if score is None else {score.name: score.score}
     return {
-        "come_true": reliability(performance.reliability, "that class")
+        "come_true": reliability(come_true, "that class")
         if event is None
-        else reliability(
-            performance.reliability, event.name, event.column % 8, performance.hardest[1]
-        ),
+        else reliability(come_true, event.name, event.column % 8, performance.hardest[1]),
         "net_benefit": [
             net_benefit(
                 of_model,

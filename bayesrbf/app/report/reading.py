@@ -159,7 +159,8 @@ def say(reading: Reading) -> dict[str, str]:
     holes = f"{percent(reading.missing)} of the cells are missing"
     if reading.missing == 0:
         holes = "no cell is missing"
-    labels = f", {plural(reading.unlabelled, 'row')} have no label" if reading.unlabelled else ""
+    unlabelled = plural(reading.unlabelled, "row has", "rows have")
+    labels = f", {unlabelled} no label" if reading.unlabelled else ""
     rows = plural(reading.rows, "row")
     classes = len(reading.class_counts)
     return {"read": f"{rows} with {listing(kind_counts)} and {classes} classes; {holes}{labels}."}

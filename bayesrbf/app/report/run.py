@@ -36,11 +36,12 @@ from bayesrbf.app.report.collect import Report, collect, phases
 from bayesrbf.app.report.families import FAMILIES, QUICK_FOLDS, check_method
 from bayesrbf.app.report.held_out import Phase
 from bayesrbf.app.report.job import Job, Truth
-from bayesrbf.app.report.judgement import lines, sentences
+from bayesrbf.app.report.judgement import figures, lines, sentences
 from bayesrbf.app.report.options import (
     ALL_CORES,
     ANYTHING,
     AS_TRAINED,
+    FIGURES,
     MODEL,
     OPTIONS,
     PAGE,
@@ -55,7 +56,7 @@ from bayesrbf.app.report.options import (
     ReportOptions,
     options_content,
 )
-from bayesrbf.app.report.output import draws_content, predictions_frame, to_csv
+from bayesrbf.app.report.output import draws_content, figures_content, predictions_frame, to_csv
 from bayesrbf.app.report.render import FOR_COMMITTEES, render
 from bayesrbf.app.report.tripod import items
 from bayesrbf.app.words import (
@@ -463,6 +464,8 @@ def run(job: Job, folder: Path, extras: Sequence[str] = ()) -> Report:
                 write_whole(folder / SHORT, render(report, chapters=FOR_COMMITTEES).encode())
             page = render(report, TRIPOD if TRIPOD in extras else "")
             write_whole(folder / PAGE, page.encode())
+            content = figures_content(figures(report), folder / MODEL)
+            write_whole(folder / FIGURES[PAGE], content)
     return report
 
 

@@ -11,10 +11,11 @@ from jaxtyping import Int
 from markupsafe import Markup
 
 from bayesrbf.answers.performance import EventPerformance, as_wide
-from bayesrbf.answers.scores import LEVEL, Calibration, Interval, calibration, slope
+from bayesrbf.answers.scores import Calibration, Interval, calibration, slope
 from bayesrbf.app.report.drawing import NARROW, legend
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.options import ANYTHING
 from bayesrbf.app.report.performance import reliability
 from bayesrbf.app.svg import PlotArea, element, picture
 from bayesrbf.app.words import ends, listing, number, percent, plural, with_ends
@@ -60,7 +61,7 @@ def compute(
     held_out: HeldOutRows,
     name: str,
     subjects: Int[np.ndarray, " obs"] | None = None,
-    level: float = LEVEL,
+    level: float = ANYTHING.level,
 ) -> MeanScores:
     """Scores and calibration of one classifier on the held-out rows."""
     rows = held_out.scored

@@ -64,8 +64,8 @@ ITEMS: Final = tuple(_read(files("bayesrbf.app.report").joinpath(TABLE).read_tex
 # What the report says of an item, in sentences.
 
 
-def _named(names: Iterable[str], most: int = 30) -> str:
-    return listing([f"“{clipped(name, 40)}”" for name in names], most)
+def _named(names: Iterable[str]) -> str:
+    return listing([f"“{clipped(name, 40)}”" for name in names], 30)
 
 
 def _counted(rows: Mapping[str, int]) -> str:

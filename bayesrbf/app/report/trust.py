@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.stats import t as student
 
-from bayesrbf.answers.scores import LEVEL, Interval
+from bayesrbf.answers.scores import Interval
 from bayesrbf.app.report.costs import costs_of
 from bayesrbf.app.report.held_out import LOGISTIC, HeldOutRows
-from bayesrbf.app.report.options import Focus
+from bayesrbf.app.report.options import ANYTHING, Focus
 from bayesrbf.app.report.performance import Judged, few_for_calibration, is_open, of_separation
 from bayesrbf.app.report.scores import MeanScores, calibrated, calibration_words
 from bayesrbf.app.words import clipped, ends, listing, number, percent, plural, with_ends
@@ -114,7 +114,7 @@ def gain(
     loss: Float[np.ndarray, " obs"],
     other: Float[np.ndarray, " obs"],
     subjects: Int[np.ndarray, " obs"] | None = None,
-    level: float = LEVEL,
+    level: float = ANYTHING.level,
 ) -> Gain:
     """Mean paired difference ``other - loss``; its standard error is clustered by unit."""
     subjects = np.arange(loss.size) if subjects is None else subjects

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from bayesrbf.app.check import changed
+from bayesrbf.app.check import NEW_LEVELS, changed
 from bayesrbf.app.report.output import numbered, to_csv
 from bayesrbf.app.serve.questions import QUESTIONS, Options, Question
 from bayesrbf.app.serve.rows import rows_of
@@ -56,7 +56,8 @@ def reply_to(served: ServedModel, request: ModelRequest, limits: Limits) -> Repl
         frame, tally = _answer(served, question, rows, options, limits.seconds)
     messages = [str(warning.message) for warning in caught]
     if len(rows) >= MIN_ROWS:  # predictions warn of missing cells themselves
-        messages = [*changed(served.estimator, rows, ("missing", "reasons")), *messages]
+        warned = (message for message in messages if not message.startswith(NEW_LEVELS))
+        messages = [*changed(served.estimator, rows, ("missing", "reasons")), *warned]
     messages = [*dict.fromkeys(messages)]
     headers = {}
     if messages:  # for tables, which have no place for them: plain letters

@@ -16,7 +16,6 @@ import jinja2
 from bayesrbf.app import words
 from bayesrbf.app.explain import of_novelty
 from bayesrbf.app.report.options import VALIDATION
-from bayesrbf.app.report.output import read_figures
 from bayesrbf.app.report.render import environment
 from bayesrbf.app.serve import case, pictures
 from bayesrbf.app.serve.interface import records_of
@@ -213,18 +212,13 @@ def _export(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply
 
 def _card(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """The model card, with the figures of a validation where one of the model is in its folder."""
-    return _html("card.html", served=served, validation=_validation(served), page=VALIDATION)
+    return _html("card.html", served=served, validation=served.figures(VALIDATION), page=VALIDATION)
 
 
 def _model(served: ServedModel, request: ModelRequest, limits: Limits) -> Reply:
     """The model card as JSON."""
     purpose = asdict(served.focus.purpose)
-    return _json(served.card | purpose | {"validation": _validation(served)})
-
-
-def _validation(served: ServedModel) -> dict[str, Any] | None:
-    """The figures of the validation in the folder of the model."""
-    return read_figures(served.folder, served.digest)
+    return _json(served.card | purpose | {"validation": served.figures(VALIDATION)})
 
 
 Page = Callable[["ServedModel", ModelRequest, Limits], Reply]

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from markupsafe import Markup
 
-from bayesrbf.app.report.drawing import NAMED, framed, profile, stacked, upright
+from bayesrbf.app.report.drawing import foot, framed, profile, stacked, upright
 from bayesrbf.app.serve.case import Along, CaseClass
 from bayesrbf.app.serve.served import Field
 from bayesrbf.app.svg import PlotArea, picture, rect, segment
@@ -74,4 +74,4 @@ def along(curve: Along, series: int) -> Markup:
         f"Probability of {curve.label} along {field.name}: "
         f"{ends(min(curve.probability), max(curve.probability), percent)}"
     )
-    return picture(480.0, axes.box[3] + NAMED, title, frame, *marks)
+    return picture(480.0, foot(axes, levels), title, frame, *marks)

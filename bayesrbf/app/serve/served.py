@@ -15,16 +15,15 @@ import numpy as np
 import pandas as pd
 from sklearn.base import is_classifier
 
-from bayesrbf import Performance, load
-from bayesrbf.answers.performance import performance_of
+from bayesrbf import load
 from bayesrbf.app.check import training_cells
 from bayesrbf.app.predict import refuse_kinds
 from bayesrbf.app.report.costs import (
     costs_of,
     problems_of_focus,
 )
-from bayesrbf.app.report.options import MODEL, Focus, ReportOptions, read_options
-from bayesrbf.app.report.output import held_out_rows, read_predictions
+from bayesrbf.app.report.options import MODEL, PAGE, Focus, ReportOptions, read_options
+from bayesrbf.app.report.output import read_figures, read_predictions
 from bayesrbf.app.words import cell, decimals_of
 from bayesrbf.table.kinds import Kind
 from bayesrbf.version import __version__
@@ -134,8 +133,6 @@ class RequestError(ValueError):
 # A model folder, opened: the model, the fields of its form, and what its card says.
 
 
-FEW: Final = 10
-"""Held-out rows of a class below which they say little of it."""
 N_BARS: Final = 22
 TAILS: Final = 0.01
 """Share of the training cells below the field's slider, and above it."""
@@ -164,18 +161,6 @@ class Field:
     def written(self, value: float) -> str:
         """A cell in words."""
         return self.kind.written(value) or cell(value, self.decimals)
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """Scores of the model on training rows that were held out of its fits."""
-
-    rows: int
-    log_loss: float  # In nats.
-    frequencies_log_loss: float  # Of the class frequencies of these rows.
-    accuracy: float
-    rare: tuple[str, ...]  # Classes of so few held-out rows that they say little of them.
-    performance: Performance  # Of two classes one event, of more every class.
 
 
 @dataclass(frozen=True)
@@ -308,24 +293,13 @@ class ServedModel:
         return read_predictions(self.folder)
 
     @cached_property
-    def held_out(self) -> HeldOut | None:
-        """Performance on held-out rows; None if the folder has none."""
-        found = held_out_rows(self.folder, self.classes)
-        if found is None:
-            return None
-        p, codes = found
-        counts = np.bincount(codes, minlength=len(self.classes))
-        shares = counts[counts > 0] / counts.sum()
-        shown = [self.classes.index(self.of_interest)] if len(self.classes) == 2 else None
-        judged = performance_of(p, codes, self.classes, shown=shown)
-        return HeldOut(
-            rows=judged.rows,
-            log_loss=judged.log_loss.value,
-            frequencies_log_loss=float(-(shares * np.log(shares)).sum()),
-            accuracy=judged.accuracy.value,
-            rare=tuple(np.array(self.classes)[counts < FEW].tolist()),
-            performance=judged,
-        )
+    def held_out(self) -> dict[str, Any] | None:
+        """Figures of held-out rows, and what the report says of them; None without a report."""
+        return self.figures(PAGE)
+
+    def figures(self, page: str) -> dict[str, Any] | None:
+        """Figures of a page in the folder that is about this model; None without one."""
+        return read_figures(self.folder, page, self.digest)
 
     @cached_property
     def card(self) -> dict[str, Any]:

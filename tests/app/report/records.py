@@ -74,7 +74,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             rows=90,
             columns=columns,
             class_counts=dict.fromkeys(classes, 30),
-            hidden=7,
+            unlabelled=7,
             holes=rng.random((30, 2)),
             band=3,
             patterns=4,

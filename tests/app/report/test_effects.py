@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -10,8 +12,21 @@ import pytest
 
 from bayesrbf import HybridMixtureClassifier
 from bayesrbf.app.report.column_effects import Contribution, Effect, contributions, read_effects
+from bayesrbf.app.report.drawing import LETTER, foot, level_names
 from bayesrbf.app.report.job import Job
+from bayesrbf.app.svg import PlotArea
 from bayesrbf.table.kinds import kind_named
+
+
+def test_names_of_levels_are_whole_and_do_not_meet() -> None:
+    levels = ["intermittent_mild", "depressed", "continuous_severe", "intermittent_severe", "alert"]
+    axes = PlotArea((-0.5, 4.5), (0.0, 1.0), (48.0, 10.0, 284.0, 150.0))
+    drawn = re.findall(r'x="([\d.]+)" y="([\d.]+)">([^<]+)<', level_names(axes, "pain", levels))
+    assert [text for _, _, text in drawn] == [*levels, "pain"]
+    places = [(float(x), float(y), LETTER * len(text) / 2) for x, y, text in drawn]
+    assert all(half <= x <= 296 - half and y < foot(axes, levels) for x, y, half in places)
+    for (x, y, half), (other, line, its_half) in combinations(places, 2):
+        assert y != line or abs(x - other) >= half + its_half
 
 
 @pytest.fixture(scope="module")

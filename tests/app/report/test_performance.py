@@ -47,7 +47,7 @@ def test_figures_are_counts_at_the_threshold(
     rest = int((~called & ~event).sum())
     assert figures.specificity == proportion(rest / (~event).sum(), int((~event).sum()))
     assert figures.npv == proportion(rest / (~called).sum(), int((~called).sum()))
-    curve = found.reliability
+    curve = found.model.reliability
     assert curve.mass.sum() == 300
     assert curve.observed @ curve.mass == pytest.approx(event.sum())
 
@@ -57,7 +57,7 @@ def test_of_many_classes_the_most_probable_one_is_judged() -> None:
     assert found.event is None
     assert len(found.classes) == 3
     right = held_out.probabilities["own"].argmax(1) == held_out.labels
-    curve = found.reliability
+    curve = found.model.reliability
     assert curve.observed @ curve.mass == pytest.approx(right.sum())
 
 

@@ -35,7 +35,7 @@ def bare() -> Report:
     no_density = {"by_class": (), "component_names": (), "weights": (), "means": ()}
     return replace(
         full,
-        reading=replace(full.reading, notes=(), hidden=0, columns=complete),
+        reading=replace(full.reading, notes=(), unlabelled=0, columns=complete),
         doubt=replace(full.doubt, rows=tuple(points), novel=(), epistemic=np.zeros(90)),
         oddities=replace(full.oddities, cells=(), labels=(), n_cells=0),
         learned=replace(full.learned, **no_density, members=(), relevances=()),

@@ -112,7 +112,7 @@ def test_a_patient_known_by_heart_is_worth_nothing_where_patients_are_held_out(
     rates = []
     for options in ({}, {"group": "who"}):
         asked = job(table(tmp_path, **options))
-        held = hold_out(asked.X, asked.y, {"lookup": Lookup}, splits=asked.splits)
+        held = hold_out(asked.X, asked.y, {"lookup": Lookup}, asked.splits)
         rows = held.scored
         right = held.probabilities["lookup"][rows].argmax(1) == held.labels[rows]
         rates.append(right.mean())
@@ -180,7 +180,7 @@ def test_copies_of_rows_are_on_one_side_of_every_split(tmp_path: Path) -> None:
         return lambda X, y: getattr(found := fitters[name](X, y), "model", found)
 
     names = ["mixture", "logistic regression", "random forest"]
-    held = hold_out(asked.X, asked.y, {one: fitted(one) for one in names}, splits=asked.splits)
+    held = hold_out(asked.X, asked.y, {one: fitted(one) for one in names}, asked.splits)
     for name in names:
         p = held.probabilities[name][held.scored, held.labels[held.scored]]
         assert (p > 0.5).mean() < 0.65, name

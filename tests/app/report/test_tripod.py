@@ -15,7 +15,7 @@ from bayesrbf.app.report.options import ANYTHING, PAGE, TRIPOD, Purpose, read_op
 from bayesrbf.app.report.refits import Refits
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.tripod import ITEMS, SECTIONS, TABLE, items, said_of
-from bayesrbf.app.words import ends, number, percent, plain
+from bayesrbf.app.words import ends, figure, percent, plain
 from tests.app.links import dead_links, links_of
 from tests.app.report.records import synthetic
 from tests.app.report.tables import mixed_table
@@ -35,7 +35,7 @@ def complete() -> Report:
     """A report of two classes on a table without a missing cell."""
     full = synthetic(n_classes=2)
     columns = tuple(replace(column, missing=0.0) for column in full.reading.columns)
-    return replace(full, reading=replace(full.reading, columns=columns, hidden=0))
+    return replace(full, reading=replace(full.reading, columns=columns, unlabelled=0))
 
 
 def grouped() -> Report:
@@ -82,14 +82,17 @@ def test_figures_are_those_of_the_answer_for_machines(n_classes: int) -> None:
     assert isinstance(told, dict)
     for name, one in told["against_rest"].items():
         assert f"“{name}” ({one['events']} rows)" in said["23a"]
-        for figure in ("auroc", "brier", "slope", "intercept", "observed_to_expected"):
-            value, low, high = (one[figure][end] for end in ("value", "lower", "upper"))
-            assert f"{number(value)} ({ends(low, high)})" in said["23a"]
-        for figure in ("sensitivity", "specificity", "ppv", "npv"):
-            value, low, high = (one[figure][end] for end in ("value", "lower", "upper"))
+        for field in ("auroc", "brier", "slope", "intercept", "observed_to_expected"):
+            value, low, high = (one[field][end] for end in ("value", "lower", "upper"))
+            assert f"{figure(value)} ({ends(low, high, figure)})" in said["23a"]
+        for field in ("sensitivity", "specificity", "ppv", "npv"):
+            value, low, high = (one[field][end] for end in ("value", "lower", "upper"))
             assert f"{percent(value)} ({ends(low, high, percent)})" in said["23a"]
     loss = told["scores"]["log loss"]
-    assert f"Log loss {number(loss['value'])} ({ends(loss['lower'], loss['upper'])})" in said["23a"]
+    assert (
+        f"Log loss {figure(loss['value'])} ({ends(loss['lower'], loss['upper'], figure)})"
+        in said["23a"]
+    )
     assert f"{told['rows']} rows held out" in said["23a"]
     assert said["25"] == f"{told['verdict']} {told['evidence']}"
     assert f"Held out: {told['rows']} rows" in said["21"]
@@ -187,7 +190,7 @@ def test_a_report_writes_the_items_and_never_over_those_of_an_author(tmp_path: P
     assert TRIPOD in told["files"]
     assert told["verdict"] in text
     area = told["against_rest"][told["event"]["name"]]["auroc"]
-    assert f"AUROC {number(area['value'])} ({ends(area['lower'], area['upper'])})" in text
+    assert f"AUROC {figure(area['value'])} ({ends(area['lower'], area['upper'], figure)})" in text
     assert TRIPOD in (out / PAGE).read_text("utf-8")
     assert dead_links(out) == []
     assert read_options(out).focus.purpose == Purpose(None, MEANT.population)

@@ -18,8 +18,9 @@ from bayesrbf.app.report.held_out import (
     logistic_regression,
     rivals,
 )
-from bayesrbf.app.report.job import Job
+from bayesrbf.app.report.job import Job, Splits, splits_of
 from bayesrbf.base.arrays import log_loss
+from bayesrbf.table.encode import encode_labels
 from bayesrbf.table.kinds import kind_named
 from tests.app.report.tables import mixed_table
 
@@ -40,7 +41,12 @@ def held_out(labels: list[object], n_folds: int = 5) -> HeldOutRows:
     """Run the peeking classifier."""
     X = pd.DataFrame({"a": np.arange(len(labels), dtype=float)})
     y = pd.Series(labels, dtype=object)
-    return hold_out(X, y, {"peek": Peeking}, n_folds=n_folds)
+    return hold_out(X, y, {"peek": Peeking}, dealt(y, n_folds))
+
+
+def dealt(y: pd.Series, n_folds: int = 5) -> Splits:
+    """Rows dealt to folds by chance."""
+    return splits_of(encode_labels(y)[1], n_folds, 0)
 
 
 def test_no_row_is_scored_by_a_model_that_saw_it() -> None:
@@ -52,11 +58,11 @@ def test_no_row_is_scored_by_a_model_that_saw_it() -> None:
 def test_rare_classes_are_in_every_training_part() -> None:
     found = held_out(["a"] * 20 + ["b"] * 20 + ["a"])
     assert len(found.scored) == 41
-    rare = hold_out(
+    X, y = (
         pd.DataFrame({"a": np.arange(41.0)}),
-        pd.Series(["a"] * 20 + ["b"] * 20 + ["c"], dtype=object),
-        {"frequencies": class_frequencies},
+        pd.Series([*"a" * 20, *"b" * 20, "c"], dtype=object),
     )
+    rare = hold_out(X, y, {"frequencies": class_frequencies}, dealt(y))
     assert rare.folds[-1] == -1
     assert len(rare.scored) == 40
     assert (rare.probabilities["frequencies"][rare.scored, 2] > 0).all()
@@ -69,7 +75,7 @@ def test_columns_follow_the_classes_of_the_whole_table() -> None:
         return Frequencies(np.array(["b"]), np.ones(1))
 
     y = pd.Series(["a", "b"] * 10, dtype=object)
-    found = hold_out(pd.DataFrame({"a": np.arange(20.0)}), y, {"blind": blind})
+    found = hold_out(pd.DataFrame({"a": np.arange(20.0)}), y, {"blind": blind}, dealt(y))
     assert found.probabilities["blind"].tolist() == [[0.0, 1.0]] * 20
 
 
@@ -94,7 +100,7 @@ def test_the_mixture_of_the_report_says_what_it_chose_among() -> None:
 
 def held_out_loss(fit: Fitter, X: pd.DataFrame, y: pd.Series) -> float:
     """Log loss of rows held out."""
-    found = hold_out(X, y, {"one": fit})
+    found = hold_out(X, y, {"one": fit}, dealt(y))
     return float(log_loss(found.probabilities["one"], found.labels).mean())
 
 

@@ -11,16 +11,20 @@ from urllib.parse import urlencode
 import numpy as np
 import pandas as pd
 
+import bayesrbf
 from bayesrbf import HybridMixtureClassifier
+from bayesrbf.app.report.judgement import figures
 from bayesrbf.app.report.options import (
+    FIGURES,
     MODEL,
     OPTIONS,
+    PAGE,
     PREDICTIONS,
     Focus,
     ReportOptions,
     options_content,
 )
-from bayesrbf.app.report.output import to_csv
+from bayesrbf.app.report.output import figures_content, to_csv
 from bayesrbf.app.serve.served import JSON, Limits, ModelFolder, ModelRequest, Reply
 from bayesrbf.app.serve.server import load_models, perform
 from bayesrbf.base.files import write_whole
@@ -71,6 +75,14 @@ def write_desk(
     frame = pd.DataFrame({"row": np.arange(1, len(X) + 1), **ids, "label": y, **held_out})
     write_whole(folder / PREDICTIONS, to_csv(frame))
     return model
+
+
+def write_report(folder: Path, table: pd.DataFrame, model: Any) -> None:
+    """Write what a report of held-out rows says beside its page, which is empty."""
+    X, y = table.drop(columns="outcome"), table["outcome"]
+    judged = bayesrbf.validate(model, X, y, costs=COSTS).judgement
+    write_whole(folder / FIGURES[PAGE], figures_content(figures(judged), folder / MODEL))
+    (folder / PAGE).touch()
 
 
 def serve_here(*folders: ModelFolder) -> None:

@@ -255,14 +255,27 @@ def test_pages_are_read_on_narrow_screens_by_day_and_night(
 
 @pytest.mark.slow
 def test_a_column_among_many_is_found_by_its_name(tmp_path: Path, opened: Browser) -> None:
-    """Other fields step aside and stay cells of the case; what their cells add is one sum."""
+    """Other fields step aside and stay cells of the case; what their cells add is one sum.
+
+    Beside long names a phone shows what each cell adds, and the page is no wider than its screen.
+    """
     cells = np.random.default_rng(0).normal(size=(60, 30))
-    table = pd.DataFrame(cells, columns=[f"Marker {place}" for place in range(30)])
+    long = "in_abdominocentesis_by_spectrophotometry"
+    table = pd.DataFrame(cells, columns=[f"Marker {place} {long}" for place in range(30)])
     diagonal = HybridMixtureClassifier(covariance_type="diag", random_state=0)
     write_desk(
         tmp_path, table.assign(outcome=np.where(cells[:, 0] > 0, "ill <b>", "well")), diagonal
     )
-    with served(tmp_path) as desk, visiting(opened, f"{desk}?row=1") as visit:
+    with (
+        served(tmp_path) as desk,
+        visiting(opened, f"{desk}?row=1") as visit,
+        visiting(opened, f"{desk}?row=1", viewport=NARROW) as phone,
+    ):
+        narrow = phone.answered()
+        assert narrow.evaluate("() => document.documentElement.scrollWidth") <= NARROW["width"]
+        adds = narrow.locator("#part-why td.n").first.bounding_box()
+        assert adds is not None
+        assert adds["x"] + adds["width"] <= NARROW["width"]
         page = visit.answered()
         before, asked = page.inner_text("#parts"), len(visit.asked)
         assert "10 other cells together" in before

@@ -21,13 +21,23 @@ from bayesrbf.app.check import training_cells
 from bayesrbf.app.explain import ClassAnswer
 from bayesrbf.app.predict import read_labelled
 from bayesrbf.app.report.options import OPTIONS, Purpose, options_content, read_options
+from bayesrbf.app.report.output import held_out_rows
 from bayesrbf.app.serve import case
 from bayesrbf.app.serve.served import ModelFolder, RequestError, ServedModel
 from bayesrbf.app.words import number, percent
 from bayesrbf.base import names
 from bayesrbf.base.table_options import TableOptions
 from tests.app.links import dead_links
-from tests.app.serve.desks import COSTS, HOSTILE, ask, page, patients, serve_here, write_desk
+from tests.app.serve.desks import (
+    COSTS,
+    HOSTILE,
+    ask,
+    page,
+    patients,
+    serve_here,
+    write_desk,
+    write_report,
+)
 from tests.cases import first_quick, generative
 from tests.commands import command
 
@@ -39,7 +49,8 @@ FORM = {"cell-0": "61,5", "cell-3": HOSTILE}
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("desk")
     options = TableOptions(dates=("seen",))
-    write_desk(path, TABLE, options=options, refine={"method": "laplace", "draws": 50})
+    model = write_desk(path, TABLE, options=options, refine={"method": "laplace", "draws": 50})
+    write_report(path, TABLE, model)
     return path
 
 
@@ -96,11 +107,10 @@ def test_odd_names_of_classes_and_rows_are_those_of_the_folder(
     table["outcome"] = table["outcome"].map(dict(zip(("ill <b>", "well"), labels, strict=True)))
     fitted = write_desk(tmp_path, table, options=TableOptions(id="case"), costs={})
     here = ServedModel.of(ModelFolder("", tmp_path))
-    judged = here.held_out
-    assert judged is not None
-    assert judged.rows == len(table)
-    p = fitted.predict_proba(table.drop(columns="outcome"))
-    assert judged.log_loss == pytest.approx(log_loss(table["outcome"], p, labels=fitted.classes_))
+    found = held_out_rows(tmp_path, here.classes)
+    assert found is not None
+    assert found[0] == pytest.approx(fitted.predict_proba(table.drop(columns="outcome")))
+    assert [here.classes[code] for code in found[1]] == table["outcome"].tolist()
     assert here.predictions["label"].tolist() == table["outcome"].tolist()
     assert here.predictions["case"].tolist()[:2] == ["000", "001"]
 
@@ -293,9 +303,10 @@ def test_the_card_has_the_figures_of_the_validation_in_its_folder(
     result = bayesrbf.validate(model, X, y, costs={"ill <b>": 5.0})
     area = result.against_rest["ill <b>"].auroc.value
     assert loss == pytest.approx(result.scores[0].value)
-    for said in (f"log loss {number(loss)}", f"AUROC {number(area)}", "60 rows of new.csv"):
-        assert said in text.partition("<dt>validated</dt>")[2]
-    assert figures["advice"] in text
+    told_here = (f"{number(loss)} nats of surprise", f"{number(area)} (", "60 rows that it had not")
+    for said in told_here:
+        assert said in text.partition("How good it is on new.csv")[2]
+    assert all(said in text for said in (figures["advice"], figures["verdict"]))
     content = (here / "validation.json").read_bytes()
     for damaged in (b"", b"[]", b"[" * 9, b'{"model": 1}'):
         (here / "validation.json").write_bytes(damaged)
@@ -308,7 +319,7 @@ def test_the_card_has_the_figures_of_the_validation_in_its_folder(
     bayesrbf.recalibrate(model, X, y, "intercept").save(here / "model.safetensors")
     text, figures = told()
     assert figures is None
-    assert "<dt>validated</dt>" not in text
+    assert "How good it is on" not in text
 
 
 def test_no_text_of_the_table_becomes_markup() -> None:
@@ -330,15 +341,19 @@ def test_an_exported_case_has_the_cells_and_the_answers(served: ServedModel) -> 
     assert [cell["column"] for cell in content["why"]["cells"]] == ["age"]
 
 
-def test_the_card_has_the_scores_of_the_held_out_rows(served: ServedModel) -> None:
-    judged = served.held_out
-    assert judged is not None
+def test_the_card_says_of_held_out_rows_what_the_report_says(
+    served: ServedModel, folder: Path
+) -> None:
     names = [f"held_out_{label}" for label in served.classes]
     p = served.predictions[names].to_numpy()
-    labels = served.predictions["label"]
-    assert judged.log_loss == pytest.approx(log_loss(labels, p, labels=served.classes))
+    loss = log_loss(served.predictions["label"], p, labels=served.classes)
     content = json.loads(ask("model").content)
-    assert content["held_out"]["log_loss"] == judged.log_loss
+    assert content["held_out"]["scores"]["log loss"]["value"] == pytest.approx(loss)
+    text = unescape(page("card"))
+    told = json.loads((folder / "report.json").read_text())
+    lines = [line for _, line in told["lines"]]
+    assert all(said in text for said in (told["verdict"], told["evidence"], *lines))
+    assert told["evidence"] in unescape(page("page"))
     assert content["rows"] == 80
     assert [column["kind"] for column in content["columns"]] == [
         "real",
