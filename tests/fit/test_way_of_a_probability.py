@@ -171,8 +171,8 @@ def test_a_new_stage_is_a_class_and_a_line(
     """It is in predictions, draws, intervals, explanations and files."""
     build = FittedTable._chain
 
-    def with_cap(fit: Any, doubt: Any) -> Any:
-        chain = build(fit, doubt)
+    def with_cap(fit: Any, uncertainty: Any) -> Any:
+        chain = build(fit, uncertainty)
         return replace(chain, stages=(*chain.stages, Cap(0, 0.4)))
 
     free, frame = drawn(name, "as trained"), rows()[:6]

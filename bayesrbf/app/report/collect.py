@@ -12,7 +12,6 @@ from bayesrbf.app.report import (
     column_effects,
     described,
     diagnostics,
-    doubt,
     filled,
     learned,
     oddities,
@@ -20,12 +19,12 @@ from bayesrbf.app.report import (
     refits,
     scores,
     trust,
+    uncertain_rows,
 )
 from bayesrbf.app.report.column_effects import ColumnEffects
 from bayesrbf.app.report.density import JudgedTable, judge_table
 from bayesrbf.app.report.described import Described
 from bayesrbf.app.report.diagnostics import Diagnostics
-from bayesrbf.app.report.doubt import Doubt
 from bayesrbf.app.report.families import FAMILIES, Drawn, Fitted, Procedure, draw_posterior
 from bayesrbf.app.report.filled import HeldOutCells, Imputations, fill_held_out
 from bayesrbf.app.report.held_out import (
@@ -55,6 +54,7 @@ from bayesrbf.app.report.oddities import Oddities
 from bayesrbf.app.report.reading import Reading
 from bayesrbf.app.report.refits import Refits
 from bayesrbf.app.report.scores import Check
+from bayesrbf.app.report.uncertain_rows import UncertainRows
 from bayesrbf.base.tasks import progress, run_tasks
 from bayesrbf.reading.notes import FOR_DEVELOPERS, ColumnWarning
 
@@ -76,7 +76,7 @@ class Report(Judgement):
 
     folds: int
     reading: Reading
-    doubt: Doubt
+    uncertain_rows: UncertainRows
     oddities: Oddities
     column_effects: ColumnEffects
     learned: Learned
@@ -105,7 +105,7 @@ class Fits(Unseen):
     fitted: Fitted
     drawn: Drawn
     uncertainty: xr.Dataset  # Of every row.
-    doubtful: xr.Dataset  # Uncertainty of rows whose label no fit had seen.
+    of_held_out: xr.Dataset  # Uncertainty of rows whose label no fit had seen.
     judged: JudgedTable
     column_effects: ColumnEffects
     findings: tuple[Finding, ...]
@@ -132,14 +132,14 @@ SECTIONS: Final = (
         lambda of: refits.figures(of.refits),
     ),
     Section(
-        "doubt",
-        lambda at: doubt.compute(
-            at.job, at.drawn.model, at.judged, at.held_out, at.known, at.doubtful, at.intervals
+        "uncertain_rows",
+        lambda at: uncertain_rows.compute(
+            at.job, at.drawn.model, at.judged, at.held_out, at.known, at.of_held_out, at.intervals
         ),
-        lambda of: doubt.say(of.doubt),
-        lambda of: doubt.show(of.doubt),
-        lambda of: doubt.tell(of.doubt, costs=of.costs is not None),
-        lambda of: {"unsure": of.doubt.below},
+        lambda of: uncertain_rows.say(of.uncertain_rows),
+        lambda of: uncertain_rows.show(of.uncertain_rows),
+        lambda of: uncertain_rows.tell(of.uncertain_rows, costs=of.costs is not None),
+        lambda of: {"unsure": of.uncertain_rows.below},
     ),
     Section(
         "oddities",
@@ -236,9 +236,11 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
                 learning = refits.read_learning(job, drawn.model, judged.density)
                 refitted = replace(refitted, learning=learning)
     with _caught() as rehearsing, phase(REHEARSAL) if job.rehearse else nullcontext():
-        intervals = doubt.read_intervals(job, drawn)
+        intervals = uncertain_rows.read_intervals(job, drawn)
     caught += [f"In the rehearsal: {message}" for message in rehearsing if message not in caught]
-    known, doubtful = doubt.held_out_uncertainty(drawn.refined.fitted_, held_out, uncertainty)
+    known, of_held_out = uncertain_rows.held_out_uncertainty(
+        drawn.refined.fitted_, held_out, uncertainty
+    )
     fits = Fits(
         job=job,
         fitted=fitted,
@@ -247,8 +249,8 @@ def collect(job: Job, phase: Phase = silently) -> Outcome:
         rival=trust.best_of(held_out, (LOGISTIC, FOREST)),
         uncertainty=uncertainty,
         known=known,
-        doubtful=doubtful,
-        widths=(doubtful["upper"] - doubtful["lower"]).to_numpy(),
+        of_held_out=of_held_out,
+        widths=(of_held_out["upper"] - of_held_out["lower"]).to_numpy(),
         judged=judged,
         column_effects=effects,
         findings=findings,

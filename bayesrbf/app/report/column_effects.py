@@ -204,8 +204,8 @@ def say(effects: ColumnEffects, *, helps: bool) -> dict[str, str]:
     if beside:
         clauses.append(f"beside all others {_quoted(beside)} add most")
     text = f"{'; '.join(clauses)}."
-    doubt = "" if helps else " As rows held out do not show that this helps, it may be chance."
-    return {"learned": f"{text}{doubt}"}
+    chance = "" if helps else " As rows held out do not show that this helps, it may be chance."
+    return {"learned": f"{text}{chance}"}
 
 
 def _quoted(columns: Sequence[Contribution]) -> str:

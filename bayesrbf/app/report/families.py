@@ -504,10 +504,10 @@ def draw_posterior(job: Job, model: Any) -> Drawn:
     refined = copy.copy(model)
     method, why = choose_method(job, model)
     if method == "map":
-        intervals = "There are no intervals and no kinds of doubt."
+        intervals = "There are no intervals and no kinds of uncertainty."
         if FAMILIES[job.family].drawn_at_mode:
             intervals = (
-                "Intervals and kinds of doubt are those of what the fit itself averages over."
+                "Intervals and kinds of uncertainty are those of what the fit itself averages over."
             )
         return Drawn(model, refined, f"A point estimate, {why} {intervals}")
     usual = FAMILIES[job.family].draws

@@ -42,7 +42,7 @@ LONG: Final = (
     TRUST,
     Chapter("read", "2", "What was read", ("reading",)),
     Chapter("good", "3", "How good it is", ("scores", *JUDGED, "refits")),
-    Chapter("unsure", "4", "Whom it is unsure of, and why", ("doubt",)),
+    Chapter("unsure", "4", "Whom it is unsure of, and why", ("uncertain_rows",)),
     Chapter("odd", "5", "Cells and labels that look wrong", ("oddities",)),
     Chapter("learned", "6", "What it learned", ("column_effects", "learned")),
     Chapter("filled", "7", "Missing cells, filled in", ("filled",)),

@@ -138,7 +138,7 @@ def _output(report: Report) -> str:
     costed = [f"“{clipped(c, 24)}” {number(cost)}" for c, cost in report.focus.costs.items()]
     costs = f" Costs of a mistaken row: {listing(costed, 30)}." if costed else ""
     events = _messages(report, "events")
-    return f"Probabilities of the classes. {report.doubt.intervals} {events}{costs}"
+    return f"Probabilities of the classes. {report.uncertain_rows.intervals} {events}{costs}"
 
 
 def _analysed(report: Report) -> str:

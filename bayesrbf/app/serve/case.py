@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CELL: Final = "cell-"
 """Prefix of the names of the fields, before the position of the column."""
 SETTLED: Final = 0.8
-"""Share of the draws from which a decision is advised without a word of doubt."""
+"""Share of the draws from which a decision is advised without a word on the other one."""
 N_POINTS: Final = 25
 """Points of the curve along a column of numbers."""
 LIKE_THOUSANDS: Final = re.compile(r"-?\d{1,3},\d{3}")
@@ -88,7 +88,7 @@ class Decision:
         return not self.agreeing < SETTLED
 
 
-IN_DOUBT: Final = {
+COMPONENT_WORDS: Final = {
     names.BEFORE_LABELS: "the error of the model for a complete row, before any label speaks of it",
     names.MISSING_CELLS: "the same with the cells that are missing",
     names.LABELS_HELD_OUT: "the error of the model, given the labels held out",
@@ -102,12 +102,12 @@ IN_DOUBT: Final = {
 
 
 @dataclass(frozen=True)
-class Doubt:
+class IntervalComponents:
     """Components of the interval of a class."""
 
     label: str
     parts: tuple[tuple[str, float, float], ...]
-    """What may be in doubt, and the ends of the interval if nothing else were."""
+    """Components of the uncertainty, and the ends of the interval if nothing else were."""
     labels_near: float  # Labels like this row that would tell as much; NaN of a row without a cell.
 
 
@@ -206,7 +206,9 @@ def decision_of(served: ServedModel, row: pd.DataFrame) -> Decision | None:
     )
 
 
-def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None:
+def interval_components(
+    served: ServedModel, row: pd.DataFrame, label: str
+) -> IntervalComponents | None:
     """Components of the interval of a class; None without draws about the model."""
     fit = served.estimator.fitted_
     if fit.draws is None or fit.assumes_model:
@@ -215,10 +217,11 @@ def doubt_of(served: ServedModel, row: pd.DataFrame, label: str) -> Doubt | None
     widths = widths.sel(label=_class_named(served, label))
     ends = (widths[name].to_numpy().tolist() for name in ("component_lower", "component_upper"))
     named = (
-        IN_DOUBT.get(name, name) for name in widths[names.UNCERTAINTY_COMPONENT].to_numpy().tolist()
+        COMPONENT_WORDS.get(name, name)
+        for name in widths[names.UNCERTAINTY_COMPONENT].to_numpy().tolist()
     )
     components = zip(named, *ends, strict=True)
-    return Doubt(label, tuple(components), float(widths["labels_near"]))
+    return IntervalComponents(label, tuple(components), float(widths["labels_near"]))
 
 
 def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement] | None:
@@ -230,7 +233,7 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
         return []
     model = served.estimator
     gains = model.acquire_cells(row)["gain"].to_numpy()[0]
-    doubt = float(entropy(model.predict_proba(row))[0])
+    uncertainty = float(entropy(model.predict_proba(row))[0])
     worth = sorted(
         (field for field in missing if gains[field.position] > 0),
         key=lambda field: -gains[field.position],
@@ -252,7 +255,7 @@ def measurements_of(served: ServedModel, row: pd.DataFrame) -> list[Measurement]
         else:
             levels = law.probabilities(field.name).iloc[0].sort_values(ascending=False)[:2]
             expected = ", ".join(f"{level} ({percent(p)})" for level, p in levels.items())
-        share = min(1.0, float(gains[field.position]) / doubt) if doubt > 0 else 0.0
+        share = min(1.0, float(gains[field.position]) / uncertainty) if uncertainty > 0 else 0.0
         lines.append(Measurement(field.name, share, expected))
     return lines
 
@@ -342,7 +345,9 @@ PANELS: Final = (
         "why", lambda served, row, form: why(served.estimator, row, label_of(served, form)), "why"
     ),
     Panel(
-        "doubt", lambda served, row, form: doubt_of(served, row, label_of(served, form)), "doubt"
+        "interval",
+        lambda served, row, form: interval_components(served, row, label_of(served, form)),
+        "interval",
     ),
     Panel("next", lambda served, row, form: measurements_of(served, row), "next"),
 )

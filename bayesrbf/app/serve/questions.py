@@ -204,7 +204,7 @@ _EVERY: Final = (
     ),
     Question(
         "uncertainty",
-        "Class probabilities with intervals, kinds of doubt and novelty.",
+        "Class probabilities with intervals, kinds of uncertainty and novelty.",
         _uncertainty,
         {
             "string": "predicted; decision",

@@ -18,7 +18,6 @@ from bayesrbf.app.report.costs import Costs
 from bayesrbf.app.report.density import OddCell
 from bayesrbf.app.report.described import Described
 from bayesrbf.app.report.diagnostics import Diagnostics
-from bayesrbf.app.report.doubt import Doubt, NovelRow, UnsureRow
 from bayesrbf.app.report.filled import Filled, Imputations
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.learned import ClassCells, ClassColumn, Learned, Member
@@ -29,6 +28,7 @@ from bayesrbf.app.report.refits import Refits
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.scores import Check, MeanScores
 from bayesrbf.app.report.subgroups import Subgroup, Subgroups
+from bayesrbf.app.report.uncertain_rows import NovelRow, UncertainRows, UnsureRow
 from bayesrbf.inference.diagnose import Finding
 
 
@@ -80,7 +80,7 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
             patterns=4,
             notes=(f"Column {text} is odd.",),
         ),
-        doubt=Doubt(
+        uncertain_rows=UncertainRows(
             aleatoric=rng.random(90),
             epistemic=rng.random(90) / 10,
             outcome=rng.integers(-1, 2, 90),

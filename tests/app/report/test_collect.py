@@ -102,7 +102,7 @@ def test_the_slip_is_found(outcome: Outcome) -> None:
     worst = outcome.report.oddities.cells[0]
     assert worst.row == "5"
     assert worst.column in {"size", "weight"}
-    assert outcome.report.doubt.novel[0].row == "5"
+    assert outcome.report.uncertain_rows.novel[0].row == "5"
 
 
 def test_figures_are_those_of_the_held_out_rows(outcome: Outcome) -> None:
@@ -119,19 +119,19 @@ def test_figures_are_those_of_the_held_out_rows(outcome: Outcome) -> None:
 
 
 def test_doubt_is_ordered_by_the_threshold_and_adds_up(outcome: Outcome) -> None:
-    doubt = outcome.report.doubt
-    assert doubt.event is not None
-    far = [abs(logit(row.probability) - logit(doubt.event.threshold)) for row in doubt.rows]
+    record = outcome.report.uncertain_rows
+    assert record.event is not None
+    far = [abs(logit(row.probability) - logit(record.event.threshold)) for row in record.rows]
     assert far == sorted(far)
-    for row in doubt.rows:
-        called = row.predicted == doubt.event.name
-        assert called == (row.probability >= doubt.event.threshold)
-    assert doubt.undecided is not None
-    open_here = sum(row.lower < doubt.event.threshold < row.upper for row in doubt.rows)
-    assert open_here <= doubt.undecided <= len(doubt.outcome)
-    assert len(doubt.rows) == 20
-    own = outcome.held_out.probabilities["this model"][:, int(doubt.event.name == "yes")]
-    for row in doubt.rows:  # of rows held out probability and interval are those of a new row
+    for row in record.rows:
+        called = row.predicted == record.event.name
+        assert called == (row.probability >= record.event.threshold)
+    assert record.undecided is not None
+    open_here = sum(row.lower < record.event.threshold < row.upper for row in record.rows)
+    assert open_here <= record.undecided <= len(record.outcome)
+    assert len(record.rows) == 20
+    own = outcome.held_out.probabilities["this model"][:, int(record.event.name == "yes")]
+    for row in record.rows:  # of rows held out probability and interval are those of a new row
         if row.label:
             assert row.probability == pytest.approx(own[int(row.row) - 1])
         assert row.lower < row.probability < row.upper
@@ -211,7 +211,7 @@ def test_columns_are_shown_by_their_labelled_cells(
     assert bool(report.learned.means) == (family in {"mixture", "rbf"})
     if family == "stack":
         assert report.oddities.cells[0].row == "5"
-        assert report.doubt.novel[0].row == "5"
+        assert report.uncertain_rows.novel[0].row == "5"
 
 
 def test_members_are_those_of_the_stack(of_family: tuple[FamilyName, Outcome]) -> None:
@@ -247,7 +247,7 @@ def test_truth_is_used_where_it_is_known(pointed: Report) -> None:
 
 
 def test_point_estimate_claims_no_intervals(pointed: Report) -> None:
-    assert not pointed.doubt.epistemic.any()
+    assert not pointed.uncertain_rows.epistemic.any()
     html = render(pointed)
     assert "point estimate" in html
     assert "– to –" not in html
@@ -261,7 +261,7 @@ def test_rows_go_by_their_names_and_mistakes_by_their_costs() -> None:
     report = found.report
     assert report.row_title == "patient"
     assert report.oddities.cells[0].row == "p004"
-    assert all(row.row in ids for row in report.doubt.rows)
+    assert all(row.row in ids for row in report.uncertain_rows.rows)
     assert found.uncertainty["obs"].to_numpy().tolist() == ids.tolist()
     assert ">patient</th>" in render(report)
     assert report.costs is not None

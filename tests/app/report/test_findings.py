@@ -220,8 +220,10 @@ def test_a_class_of_one_or_two_rows_cannot_be_validated() -> None:
 def test_intervals_that_leave_every_answer_open_say_what_to_do() -> None:
     full = synthetic()
     assert said("open_intervals", full) == ""
-    rows = tuple(replace(row, lower=0.002, upper=0.998) for row in full.doubt.rows)
-    told = said("open_intervals", replace(full, doubt=replace(full.doubt, rows=rows)))
+    rows = tuple(replace(row, lower=0.002, upper=0.998) for row in full.uncertain_rows.rows)
+    told = said(
+        "open_intervals", replace(full, uncertain_rows=replace(full.uncertain_rows, rows=rows))
+    )
     assert told.startswith("Of 1 row listed 1 has an interval wider than 0.8")
     assert "Refer the row" in told
 

@@ -91,7 +91,7 @@ def test_fillings_are_as_good_as_the_report_says(noise: Outcome) -> None:
 def test_the_page_says_what_was_held_out(noise: Outcome) -> None:
     html = " ".join(render(noise.report).split())
     assert f"of {ROWS * COLUMNS} cells of rows held out of the fit" in html
-    assert f"in {noise.report.doubt.below} of {ROWS - ROWS // 4} rows held out" in html
+    assert f"in {noise.report.uncertain_rows.below} of {ROWS - ROWS // 4} rows held out" in html
     (verdict,) = re.findall(r"<p class=.verdict.>(.*?)</p>", html)
     assert verdict.startswith("No")
     assert "On 45 rows that it had not seen" in html
@@ -101,14 +101,14 @@ def test_the_page_says_what_was_held_out(noise: Outcome) -> None:
 def test_doubt_is_counted_on_rows_held_out() -> None:
     """The share of unsure rows is that of new rows; the fit is surer of the rows it saw."""
     found = point(*simulated(ROWS, 2.0, seed=1))
-    doubt = found.report.doubt
+    record = found.report.uncertain_rows
     own = found.held_out.probabilities["this model"]
-    assert doubt.below == int((own.max(1) < doubt.threshold).sum())
-    assert doubt.judged == ROWS
+    assert record.below == int((own.max(1) < record.threshold).sum())
+    assert record.judged == ROWS
     X, _ = simulated(NEW, 2.0, seed=2)
-    new = float((found.model.predict_proba(X).max(1) < doubt.threshold).mean())
-    seen = float((found.uncertainty["probability"].to_numpy().max(1) < doubt.threshold).mean())
-    assert abs(doubt.below / ROWS - new) < 3 * np.sqrt(new * (1 - new) / ROWS)
+    new = float((found.model.predict_proba(X).max(1) < record.threshold).mean())
+    seen = float((found.uncertainty["probability"].to_numpy().max(1) < record.threshold).mean())
+    assert abs(record.below / ROWS - new) < 3 * np.sqrt(new * (1 - new) / ROWS)
     assert seen < new / 3
 
 

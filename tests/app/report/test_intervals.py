@@ -13,12 +13,12 @@ import pytest
 import bayesrbf.answers.rehearse as stage
 from bayesrbf.answers import teachers
 from bayesrbf.answers.teachers import boosting
-from bayesrbf.app.report import doubt as intervals
 from bayesrbf.app.report import run as running
+from bayesrbf.app.report import uncertain_rows as intervals
 from bayesrbf.app.report.collect import collect
-from bayesrbf.app.report.doubt import read_intervals, rehearse
 from bayesrbf.app.report.families import Drawn, draw_posterior
 from bayesrbf.app.report.render import render
+from bayesrbf.app.report.uncertain_rows import read_intervals, rehearse
 from tests.app.report.tables import mixed_table
 from tests.app.report.test_collect import job
 from tests.cases import generative

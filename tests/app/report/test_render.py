@@ -29,14 +29,16 @@ def page() -> Page:
 def bare() -> Report:
     """A report in which everything is absent that may be absent."""
     full = synthetic()
-    points = [replace(row, lower=NAN, upper=NAN, epistemic=NAN) for row in full.doubt.rows]
+    points = [replace(row, lower=NAN, upper=NAN, epistemic=NAN) for row in full.uncertain_rows.rows]
     complete = tuple(replace(column, missing=0.0) for column in full.reading.columns)
     nothing = {"missing": 0, "examples": (), "n_checked": 0, "hidden_truth": False, "error": ()}
     no_density = {"by_class": (), "component_names": (), "weights": (), "means": ()}
     return replace(
         full,
         reading=replace(full.reading, notes=(), unlabelled=0, columns=complete),
-        doubt=replace(full.doubt, rows=tuple(points), novel=(), epistemic=np.zeros(90)),
+        uncertain_rows=replace(
+            full.uncertain_rows, rows=tuple(points), novel=(), epistemic=np.zeros(90)
+        ),
         oddities=replace(full.oddities, cells=(), labels=(), n_cells=0),
         learned=replace(full.learned, **no_density, members=(), relevances=()),
         imputations=replace(full.imputations, **nothing),
@@ -52,9 +54,9 @@ def special() -> Report:
     full = synthetic()
     counts = dict(zip(full.classes, (2, 40, 48), strict=True))
     notes = (NOTE, *(f"Note number {i}." for i in range(20)))
-    rows = tuple(replace(row, lower=0.002, upper=0.998) for row in full.doubt.rows)
+    rows = tuple(replace(row, lower=0.002, upper=0.998) for row in full.uncertain_rows.rows)
     reading = replace(full.reading, class_counts=counts, notes=notes)
-    return replace(full, reading=reading, doubt=replace(full.doubt, rows=rows))
+    return replace(full, reading=reading, uncertain_rows=replace(full.uncertain_rows, rows=rows))
 
 
 def sections(html: str) -> dict[str, str]:

@@ -397,16 +397,14 @@ def test_training_rows_may_be_kept_back(tmp_path: Path) -> None:
 
 def test_the_page_says_why_an_interval_is_so_wide(served: ServedModel, tmp_path: Path) -> None:
     given = row(age=61.5)
-    assert (
-        case.model_uncertainty_of(served, given, "well") is None
-    )  # its intervals assume the model
+    assert case.interval_components(served, given, "well") is None  # its intervals assume the model
     assert "so wide" not in page("answered", FORM)
     desk = ModelFolder("", tmp_path)
     stack = bayesrbf.StackedClassifier(("laplace_short", "mixture"), random_state=0)
     model = write_desk(tmp_path, TABLE, stack, refine={"method": "laplace", "draws": 50})
     serve_here(desk)
-    assert page("part-doubt", FORM | {"label": "well"})
-    told = case.model_uncertainty_of(ServedModel.of(desk), given, "well")
+    assert page("part-interval", FORM | {"label": "well"})
+    told = case.interval_components(ServedModel.of(desk), given, "well")
     assert told is not None
     of_estimator = bayesrbf.explain_interval(model, given).sel(label="well").isel(obs=0)
     assert [lower for _, lower, _ in told.parts] == of_estimator[
@@ -449,6 +447,8 @@ def test_a_stack_says_after_an_update_why_an_interval_is_so_wide(tmp_path: Path)
     updated = bayesrbf.recalibrate(model.refine("laplace", draws=50), X[:30], y[::-1][:30], "slope")
     updated.save(tmp_path / "model.safetensors")
     served_here = ServedModel.of(ModelFolder("", tmp_path))
-    doubt = case.model_uncertainty_of(served_here, X.iloc[:1], "ill")
-    assert doubt is not None
-    assert [case.IN_DOUBT[names.UPDATE]] == [what for what, *_ in doubt.parts if "update" in what]
+    uncertainty = case.interval_components(served_here, X.iloc[:1], "ill")
+    assert uncertainty is not None
+    assert [case.COMPONENT_WORDS[names.UPDATE]] == [
+        what for what, *_ in uncertainty.parts if "update" in what
+    ]

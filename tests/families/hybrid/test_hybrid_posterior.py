@@ -149,7 +149,7 @@ def test_more_rows_take_away_epistemic_uncertainty_in_proportion_and_far_rows_ha
 ):
     """Four times the rows leave about a quarter of it, whatever the rows are like."""
 
-    def doubt(n: int) -> tuple[float, float]:
+    def spread(n: int) -> tuple[float, float]:
         rng = np.random.default_rng(n)
         y = rng.integers(0, 2, n)
         X = rng.normal(size=(n, 2)) + y[:, None]
@@ -159,7 +159,7 @@ def test_more_rows_take_away_epistemic_uncertainty_in_proportion_and_far_rows_ha
         off = model.uncertainty(new[:50] + np.array([6.0, -6.0]))["epistemic_entropy"].to_numpy()
         return float(known.mean()), float(off.mean())
 
-    known, off = np.array([doubt(n) for n in (60, 240, 960)]).T
+    known, off = np.array([spread(n) for n in (60, 240, 960)]).T
     falls = known[:-1] / known[1:]
     assert ((falls > 2.5) & (falls < 6.5)).all()
     assert (off > 2 * known).all()

@@ -251,12 +251,12 @@ def test_a_combination_of_levels_has_the_error_that_its_own_rows_leave() -> None
     found, process = (
         error.at([here] * 2, of).variance[:, 0] for of in (asked, asked[:1].repeat(5, 0))
     )
-    doubt, before = here.bernoulli_variance[0], intervals.LEVELS_VARIANCE
+    variance, before = here.bernoulli_variance[0], intervals.LEVELS_VARIANCE
     np.testing.assert_allclose(
-        found[1:4], 1 / (1 / before + np.array([10, 0, 10]) * doubt), rtol=0.05
+        found[1:4], 1 / (1 / before + np.array([10, 0, 10]) * variance), rtol=0.05
     )
     np.testing.assert_allclose(
-        found[[0, 4]], np.maximum(process[[0, 4]], 1 / (390 * doubt)), rtol=0.05
+        found[[0, 4]], np.maximum(process[[0, 4]], 1 / (390 * variance)), rtol=0.05
     )
 
 

@@ -42,9 +42,9 @@ THRESHOLD = 0.9
 WORTH = 0.05
 """Share of the entropy that a measurement must remove to be suggested."""
 MIN_DISTANCE_TO_CERTAINTY = 1e-15
-"""Entropy of a row that shares of doubt are taken of, in nats."""
+"""Entropy of a row that shares of uncertainty are taken of, in nats."""
 LACK_OF_DATA = 0.5
-"""Share of epistemic entropy from which more labelled rows are suggested: most of the doubt."""
+"""Share of epistemic entropy from which more labelled rows are suggested: most of it."""
 MAX_NOVEL: Final = 10
 LISTED_NOVELTY: Final = 0.98
 """Novelty from which a row is listed."""
@@ -87,7 +87,7 @@ class NovelRow:
 
 
 @dataclass(frozen=True)
-class Doubt:
+class UncertainRows:
     """Uncertainty of rows by fits that had not seen their labels, and the least sure ones."""
 
     aleatoric: Float[np.ndarray, " obs"]  # In nats, as is the epistemic part.
@@ -130,7 +130,7 @@ def compute(
     known: Int[np.ndarray, " row"],
     uncertainty: xr.Dataset,
     intervals: str,
-) -> Doubt:
+) -> UncertainRows:
     """Epistemic and aleatoric uncertainty of rows, the least sure rows, and advice.
 
     For an event they are those whose probability is nearest to the threshold in use, else those
@@ -155,7 +155,7 @@ def compute(
         )
         undecided = int(((lower < event.threshold) & (event.threshold < upper)).sum())
         undecided = None if np.isnan(lower).all() else undecided
-    # Rows that are settled are no doubt; some of them show how far they are from it.
+    # Rows that are settled are not listed; some of them show how far they are from it.
     listed = LISTED_ROWS if undecided is None else int(np.clip(undecided, NEAREST, LISTED_ROWS))
     worst = np.argsort(order, kind="stable")[:listed]
     probabilities = next(iter(held_out.probabilities.values()))
@@ -163,7 +163,7 @@ def compute(
     right = uncertainty[names.PROBABILITY].to_numpy().argmax(1) == labels
     outcome = np.where(labels >= 0, right, -1)
     rows = _unsure(job, model, uncertainty.isel(obs=worst), known[worst], event)
-    return Doubt(
+    return UncertainRows(
         aleatoric=total - epistemic,
         epistemic=epistemic,
         outcome=outcome,
@@ -191,7 +191,7 @@ def _unsure(
     """
     has_density = FAMILIES[job.family].has_components
     nearest = _nearest(job.X.iloc[worst], model) if has_density else [""] * len(worst)
-    # Shares of the model's own doubt: the draws have another, of which a gain is no part.
+    # Shares of the model's own uncertainty: the draws have another, of which a gain is no part.
     model_entropy = np.maximum(
         entropy(model.predict_proba(job.X.iloc[worst])), MIN_DISTANCE_TO_CERTAINTY
     )
@@ -249,9 +249,9 @@ def what_would_help(
 
     Where the interval is on one side of the threshold, which is ``decided``, nothing is advised.
 
-    ``worth`` is the share of the doubt that a missing cell takes away, NaN where it is observed;
-    ``epistemic`` is the share of the doubt that is about the model, NaN without draws, as the ends
-    of the interval are.
+    ``worth`` is the share of the uncertainty that a missing cell takes away, NaN where it is
+    observed; ``epistemic`` is the share of the uncertainty that is about the model, NaN without
+    draws, as the ends of the interval are.
     """
     if decided:
         return "nothing: its interval is on one side of the threshold"
@@ -269,11 +269,13 @@ def _surer(worth: Mapping[str, float] | pd.Series, epistemic: float, overlap: bo
     best = max(gains, key=gains.__getitem__, default=None)
     if best is not None and gains[best] > WORTH:
         share = percent(min(float(gains[best]), 1.0))
-        return f"measure {clipped(best, 30)}: takes away about {share} of the doubt"
+        return f"measure {clipped(best, 30)}: takes away about {share} of the uncertainty"
     if epistemic > LACK_OF_DATA or (epistemic == epistemic and not overlap):
         return "more labelled rows like it"
     if epistemic != epistemic:
-        return "unknown: without intervals of rows held out kinds of doubt cannot be told apart"
+        return (
+            "unknown: without intervals of rows held out kinds of uncertainty cannot be separated"
+        )
     return "another kind of measurement: the classes overlap here"
 
 
@@ -385,54 +387,54 @@ def _rehearsed(job: Job, drawn: Drawn) -> str:
     )
 
 
-def tell(doubt: Doubt, *, costs: bool) -> Iterator[tuple[str, str]]:
+def tell(record: UncertainRows, *, costs: bool) -> Iterator[tuple[str, str]]:
     """Number of rows without a settled decision, as a line."""
-    n_unsettled, rows, criterion = doubt.unsettled(costs)
+    n_unsettled, rows, criterion = record.unsettled(costs)
     yield "unsure of", f"{n_unsettled} of {plural(rows, 'row')}, {criterion}"
 
 
-def say(doubt: Doubt) -> dict[str, str]:
+def say(record: UncertainRows) -> dict[str, str]:
     """Messages on the number of unsure rows and of open intervals, with advice."""
-    share = float(doubt.epistemic.sum() / max((doubt.aleatoric + doubt.epistemic).sum(), 1e-300))
-    kinds = "without intervals of rows held out the kinds of doubt cannot be told apart."
-    if doubt.epistemic.any():
+    share = float(record.epistemic.sum() / max((record.aleatoric + record.epistemic).sum(), 1e-300))
+    kinds = "without intervals of rows held out the kinds of uncertainty cannot be separated."
+    if record.epistemic.any():
         kinds = (
-            f"of all doubt {percent(share)} is about the model, and more rows or a better kind of "
-            "model may take it away; the rest is overlap of the classes in these columns."
+            f"of all uncertainty {percent(share)} is about the model, and more rows or a better kind "
+            "of model may take it away; the rest is overlap of the classes in these columns."
         )
     undecided = ""
-    if doubt.event is not None and doubt.undecided is not None:
-        holds = "holds" if doubt.undecided == 1 else "hold"
+    if record.event is not None and record.undecided is not None:
+        holds = "holds" if record.undecided == 1 else "hold"
         undecided = (
-            f"The intervals of {count(doubt.undecided)} of {doubt.of_rows} "
-            f"{holds} the threshold of {percent(doubt.event.threshold)}: of these either decision "
+            f"The intervals of {count(record.undecided)} of {record.of_rows} "
+            f"{holds} the threshold of {percent(record.event.threshold)}: of these either decision "
             "may be right. Listed are the rows nearest to it. "
         )
-    wide = sum(row.upper - row.lower > OPEN_WIDTH for row in doubt.rows)
+    wide = sum(row.upper - row.lower > OPEN_WIDTH for row in record.rows)
     verb = "has an interval" if wide == 1 else "have intervals"
     refer = (
-        f"Of {plural(len(doubt.rows), 'row')} listed {count(wide)} {verb} wider than "
+        f"Of {plural(len(record.rows), 'row')} listed {count(wide)} {verb} wider than "
         f"{number(OPEN_WIDTH)}: nothing is to be decided by such a probability. Refer the row to "
         "whoever decides without the model, or measure the cell that its line names and predict it "
         "anew."
     )
     return {
-        "unsure": f"No class has a probability of {percent(doubt.threshold)} or more in "
-        f"{count(doubt.below)} of {plural(doubt.judged, 'row')} held out; {kinds}",
+        "unsure": f"No class has a probability of {percent(record.threshold)} or more in "
+        f"{count(record.below)} of {plural(record.judged, 'row')} held out; {kinds}",
         "open_intervals": undecided + refer if wide else undecided.strip(),
     }
 
 
-def show(doubt: Doubt) -> dict[str, Any]:
+def show(record: UncertainRows) -> dict[str, Any]:
     """Epistemic against aleatoric entropy of every row; None without intervals."""
     marks = {"held-out prediction right": "dot c0", "wrong": "cross c1", "no label": "ring c2"}
-    drawn = _doubt(doubt) if doubt.epistemic.any() else None
-    return {"doubt": drawn, "outcomes": legend(marks)}
+    drawn = _kinds(record) if record.epistemic.any() else None
+    return {"uncertain_rows": drawn, "outcomes": legend(marks)}
 
 
-def _doubt(doubt: Doubt) -> Markup:
+def _kinds(record: UncertainRows) -> Markup:
     """Scatter of epistemic against aleatoric entropy, one mark a row."""
-    aleatoric, epistemic, outcome = doubt.aleatoric, doubt.epistemic, doubt.outcome
+    aleatoric, epistemic, outcome = record.aleatoric, record.epistemic, record.outcome
     axes = PlotArea(
         (0.0, max(float(aleatoric.max(initial=0)), 0.05) * 1.05),
         (0.0, max(float(epistemic.max(initial=0)), 0.005) * 1.08),
@@ -448,11 +450,13 @@ def _doubt(doubt: Doubt) -> Markup:
         for i in rows
     ]
     title = (
-        f"Doubt by overlap (aleatoric) against doubt about the model (epistemic) of "
+        f"Uncertainty by overlap (aleatoric) against uncertainty about the model (epistemic) of "
         f"{len(outcome)} rows; "
         f"{int((outcome == 0).sum())} held-out predictions were wrong"
     )
-    frame = axes.frame("doubt because classes overlap (nats)", "doubt about the model (nats)")
+    frame = axes.frame(
+        "uncertainty because classes overlap (nats)", "uncertainty about the model (nats)"
+    )
     return picture(WIDE_WIDTH, 294.0, title, frame, *dots)
 
 
