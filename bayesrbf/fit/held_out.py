@@ -186,7 +186,7 @@ def split_rows(
 ) -> Iterator[Fold]:
     """Training and held-out rows of every fold.
 
-    An integer deals the labelled subjects of every class in turn, in an order of their own. Equal
+    An integer assigns the labelled subjects of every class in turn, in an order of their own. Equal
     rows of one subject are held out as one row, whatever its weight, and no row of the subject
     teaches then. Equal rows of different subjects, which are different people, are assigned one by
     one: were they held out together, a row that stands there with both labels would always be

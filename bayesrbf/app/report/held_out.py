@@ -153,7 +153,7 @@ def logistic_regression(
 ) -> Fitter:
     """Logistic regression on filled columns with the penalty of least held-out log loss.
 
-    ``within`` deals the labels of a training part: rows that belong together stay together.
+    ``within`` assigns the labels of a training part: rows that belong together stay together.
     """
 
     def fit(Z: Any, y: pd.Series) -> ClassifierMixin:

@@ -92,7 +92,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities.
     cv : int, splitter or iterable of index pairs
-        Folds of the calibration and of whatever is ``"cv"``. An integer deals the rows of every
+        Folds of the calibration and of whatever is ``"cv"``. An integer assigns the rows of every
         class in turn; the only row of a class stays in training and out of the temperature.
     prior : MixturePrior, optional
         Hyper-parameters; ``MixturePrior()`` by default.
@@ -107,7 +107,7 @@ class HybridMixtureClassifier(MixtureMethods, Classifier):
     n_init : int
         Number of restarts of EM.
     max_iter : int
-        Most iterations of a restart.
+        Maximum number of iterations of a restart.
     tol : float
         EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
     random_state : int, RandomState or None

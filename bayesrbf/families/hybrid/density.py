@@ -511,7 +511,7 @@ class MixtureDensity(DensityMixin, MixtureMethods, Estimator):
     n_init : int
         Number of restarts of EM.
     max_iter : int
-        Most iterations of a restart.
+        Maximum number of iterations of a restart.
     tol : float
         EM stops when a step gains at most ``tol`` nats of log posterior per unit of row weight.
     random_state : int, RandomState or None

@@ -87,12 +87,12 @@ class KernelNetworkClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     calibrate : bool
         Calibrate by out-of-fold log probabilities of rows as they are and with cells hidden.
     cv : int, splitter or iterable of index pairs
-        Folds of the calibration, which learn rates anew. An integer deals the rows of every class
+        Folds of the calibration, which learn rates anew. An integer assigns the rows of every class
         in turn; the only row of a class stays in every training fold.
     prior : MixturePrior, optional
         Hyper-parameters of the companion mixture; ``MixturePrior()`` by default.
     max_iter : int
-        Most iterations of the search for the output weights.
+        Maximum number of iterations of the search for the output weights.
     tol : float
         The search ends where no slope is above ``tol``, in nats per posterior standard
         deviation of a fit without information.

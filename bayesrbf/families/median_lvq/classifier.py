@@ -364,12 +364,12 @@ class MedianLVQClassifier(Classifier):
         with ``"rslvq"`` also temperatures and exponents of the class shares that depend on the
         missing fraction.
     cv : int, splitter or iterable of index pairs
-        Folds for sigma and for the temperature. An integer deals the rows of every class in turn;
+        Folds for sigma and for the temperature. An integer assigns the rows of every class in turn;
         the only row of a class stays in every training fold.
     n_init : int
         Number of restarts.
     max_iter : int
-        Most sweeps over the prototypes of a restart.
+        Maximum number of sweeps over the prototypes of a restart.
     random_state : int, RandomState or None
         Source of restarts, folds and draws; an int makes results repeatable.
     verbose : bool

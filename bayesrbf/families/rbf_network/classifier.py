@@ -74,14 +74,14 @@ class RBFNetworkClassifier(MixtureMethods, Classifier):
     calibrate : bool
         Fit a temperature to out-of-fold log probabilities.
     cv : int, splitter or iterable of index pairs
-        Folds of the calibration. An integer deals the rows of every class in turn; the only row
+        Folds of the calibration. An integer assigns the rows of every class in turn; the only row
         of a class stays in every training fold.
     prior : MixturePrior, optional
         Hyper-parameters of the hidden layer; ``MixturePrior()`` by default.
     n_init : int
         Number of starts of EM.
     max_iter : int
-        Most iterations.
+        Maximum number of iterations.
     tol : float
         The fit stops when an iteration gains at most ``tol`` nats per unit of row weight.
     random_state : int, RandomState or None

@@ -99,7 +99,7 @@ class RBFNetworkRegressor(RegressorMixin, MixtureMethods, Estimator):
     n_init : int
         Number of starts of EM.
     max_iter : int
-        Most iterations.
+        Maximum number of iterations.
     tol : float
         The fit stops when an iteration gains at most ``tol`` nats per unit of row weight.
     random_state : int, RandomState or None

@@ -83,7 +83,7 @@ class SDGMClassifier(Classifier):
         Calibrate by out-of-fold log probabilities of rows as they are and with cells hidden: a
         sparse mixture is too sure of itself on few rows, in many columns and with few cells.
     cv : int, splitter or iterable of (train, test)
-        Folds of the calibration. An integer deals the rows of every class in turn, in an order of
+        Folds of the calibration. An integer assigns the rows of every class in turn, in an order of
         their own; splits are of the rows given to ``fit``.
     companion_components : int
         Components of the companion mixture.
