@@ -399,8 +399,8 @@ def say(record: UncertainRows) -> dict[str, str]:
     kinds = "without intervals of rows held out the kinds of uncertainty cannot be separated."
     if record.epistemic.any():
         kinds = (
-            f"of all uncertainty {percent(share)} is about the model, and more rows or a better kind "
-            "of model may take it away; the rest is overlap of the classes in these columns."
+            f"of all uncertainty {percent(share)} is about the model, and more rows or a better "
+            "kind of model may take it away; the rest is overlap of the classes in these columns."
         )
     undecided = ""
     if record.event is not None and record.undecided is not None:
