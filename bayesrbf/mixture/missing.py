@@ -69,11 +69,6 @@ def conditional_cells(
 
 
 # Rows with holes as several complete rows, drawn from a mixture.
-#
-# .. math:: \int g(x) \, p(x_m | x_o) \, dx_m
-#
-# for a g of complete rows is a mean over quasi-random draws, the same for every row: what a
-# row's completions do not depend on other rows.
 
 
 def with_holes(observations: Observations) -> Bool[np.ndarray, " obs"]:
@@ -96,7 +91,13 @@ def complete(
     replicate: int = 0,
     order: Order | None = None,
 ) -> tuple[Observations, Int[np.ndarray, " row"]]:
-    """Complete rows, rows with missing cells as ``draws`` completions, and each row's first index.
+    r"""Complete rows, rows with missing cells as ``draws`` completions, and each row's first index.
+
+    The mean of a function g over the completions of a row stands for
+
+    .. math:: \int g(x) \, p(x_m | x_o) \, dx_m .
+
+    Quasi-random numbers are the same for every row, so no row depends on other rows.
 
     Rows and point are in standard units; labels are not used but kept, as weights are. ``draws``
     is a power of two, ``replicate`` says which of the independent sets of draws, and ``order`` in
@@ -154,8 +155,6 @@ def _invert(
 
 # Mutual information of every two columns under a mixture, and of columns and the class.
 #
-# .. math:: I(a; b) = E \log \frac{p(a, b)}{p(a) \, p(b)}
-#
 # For two categorical columns it is a sum over levels. Where a column is real, the expectation is a
 # weighted mean over quasi-random points of every component. The class is a categorical column with
 # one level for each component. Mutual information is invariant under monotone transforms of a
@@ -170,7 +169,9 @@ LOG_ROOT_2PI: Final = 0.5 * np.log(2 * np.pi)
 def mutual_information(
     parameters: MixtureParameters, specification: MixtureSpecification, n_points: int = POINTS
 ) -> Float[np.ndarray, "variable variable"]:
-    """Mutual information in nats: class (if there are several), reals, categories; NaN with itself.
+    r"""Mutual information in nats: class (if several), reals, categories; NaN with itself.
+
+    .. math:: I(a; b) = E \log \frac{p(a, b)}{p(a) \, p(b)}
 
     ``n_points`` is a power of two.
 
