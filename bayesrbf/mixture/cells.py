@@ -115,7 +115,12 @@ class RealLaws:
         return log_tail, self.mean(), lower, upper
 
     def mean(self) -> Float[np.ndarray, "row feature"]:
-        """Means, in the user's units."""
+        r"""Means, in the user's units.
+
+        .. math:: \sum_k s_k \Bigl(\theta_{k0} \, E_k[g^{-1}(z)] + \sum_a \theta_{ka} a\Bigr),
+
+        with the shares s of the components, and :math:`E_k` by Gauss-Hermite quadrature.
+        """
         return self._moment(1, np.zeros_like(self.means[:, 0]))
 
     def sd(self) -> Float[np.ndarray, "row feature"]:
@@ -190,13 +195,7 @@ class RealLaws:
     def _moment(
         self, order: int, centre: Float[np.ndarray, "row feature"]
     ) -> Float[np.ndarray, "row feature"]:
-        r"""``E[(x - centre)^order]`` of every cell, in the user's units.
-
-        .. math:: \sum_k s_k \Bigl(\theta_{k0} \, E_k\bigl[(g^{-1}(z) - c)^r\bigr]
-            + \sum_a \theta_{ka} (a - c)^r\Bigr),
-
-        with c the centre, r the order, and :math:`E_k` by Gauss-Hermite quadrature.
-        """
+        """``E[(x - centre)^order]`` of every cell, in the user's units."""
         # Maps bend the units, so a moment in the user's units is a quadrature, not a formula.
         nodes, masses = QUADRATURE if self.law.is_smooth else EVEN_QUADRATURE
         total = self._mean_of(order, centre, self.sds[..., None], nodes[:, None], masses)
