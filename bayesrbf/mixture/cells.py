@@ -86,9 +86,10 @@ class RealLaws:
         r"""Log two-sided tail, mean, lower end and upper end of the interval of every cell.
 
         Each of the four has shape (row, feature). ``z`` is in the standard units of the law; means
-        and ends are in the user's units. The log tail is :math:`\log 2 \min(P(X \le z), P(X \ge z))`,
-        at most 0. The interval is central with probability ``law.prob``; both ends are NaN if
-        ``law.prob`` is None. The tail of a cell that is NaN is NaN.
+        and ends are in the user's units. The log tail is
+        :math:`\log 2 \min(P(X \le z), P(X \ge z))`, at most 0. The interval is central with
+        probability ``law.prob``; both ends are NaN if ``law.prob`` is None. The tail of a cell that
+        is NaN is NaN.
         """
         away = (z[:, None] - self.means) / self.sds
         log_below = logsumexp(self._log_free + log_ndtr(away), axis=1)
