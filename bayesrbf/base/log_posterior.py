@@ -23,6 +23,7 @@ from bayesrbf.base.rows import Variable
 
 SMALLEST_PROBABILITY = 1e-300  # Stands for an underflown probability, so that its log stays finite.
 
+# np.concatenate takes no empty list: a model may have no simplex.
 _NOTHING = np.zeros(0)
 
 

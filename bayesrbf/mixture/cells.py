@@ -133,6 +133,7 @@ class RealLaws:
         low = (self.means - FARTHEST * self.sds).min(axis=1)
         high = (self.means + FARTHEST * self.sds).max(axis=1)
         for point_masses, _ in self._point_masses:
+            # A point mass may lie outside of the bracket of all normal laws.
             low[:, point_masses.feature] = np.minimum(
                 low[:, point_masses.feature], point_masses.standard[0] - 1
             )

@@ -97,6 +97,8 @@ def ascend(
         ahead = step.following
         new = problem.step(ahead)
         rise = new.log_posterior - step.log_posterior
+        # Rounding grows with the terms of the log posterior, which cancel where it is near 0. NaN
+        # is no rise.
         if not rise >= -ROUNDING_OF_EM_STEP * max(1.0, abs(step.log_posterior)):
             return Ascent(current, Trace(np.array(trace)), Status.DECREASED)
         trace.append(new.log_posterior)
@@ -127,6 +129,7 @@ def _extrapolated(
     unmoved = current, step, points[1]
     change = points[1] - points[0]
     curvature = points[2] - points[1] - change
+    # Equal steps have no curvature: the length is then huge, and the candidate turned down.
     length = float(np.linalg.norm(change)) / max(float(np.linalg.norm(curvature)), 1e-300)
     # A length of 1 is the EM step itself.
     if length <= 1:

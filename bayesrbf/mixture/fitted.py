@@ -207,6 +207,7 @@ class FittedMixture(FittedModel):
         extra = self.hyperparameters.class_concentration - 1
         smoothed = self.parameters.class_probabilities
         counts = smoothed * (rows.weights.sum() + extra * smoothed.size) - extra
+        # Short of the fixed point, too, a class has at least the weight of its labelled rows.
         counts = np.maximum(counts, labelled * rows.weights[~unlabelled].sum())
         return counts / counts.sum()
 

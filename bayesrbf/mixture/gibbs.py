@@ -194,6 +194,7 @@ def assigned(
     if specification.independent:
         known = ~np.isnan(real)
         cells = ones @ known
+        # A component without a cell has a centre of 0, which the posterior multiplies by 0 cells.
         centres = (ones @ np.where(known, real, 0.0)) / np.maximum(cells, 1)
         scatter = ones @ np.where(known, real - centres[components], 0.0) ** 2
     else:
@@ -593,6 +594,7 @@ def slowness_of(
     largest = np.stack([weights[:, p].max(axis=1) for p in specification.class_slices], axis=1)
     size = max(1, len(largest) // _BATCHES)
     batches = largest[: len(largest) // size * size].reshape(-1, size, largest.shape[1])
+    # The weight of the only component of a class is 1 in every draw.
     spread = np.maximum(largest.var(axis=0), np.finfo(float).tiny)
     return np.maximum(1.0, size * batches.mean(axis=1).var(axis=0) / spread)
 

@@ -139,6 +139,7 @@ def _drawn(
     for column, theta in enumerate(parameters.category_probabilities):
         levels = (theta.cumsum(axis=1)[components] <= uniform[:, 1 + column, None]).sum(axis=-1)
         missing = rows.codes[:, column] < 0
+        # Rounding may leave the last sum below 1, and a uniform number above it.
         codes[missing, :, column] = np.minimum(levels, theta.shape[1] - 1)[missing]
     n_points = rows.n_obs * draws
     return real.swapaxes(0, 1).reshape(n_points, d), codes.reshape(n_points, n_categorical)
@@ -150,6 +151,7 @@ def _invert(
     """Components of every row by inversion of ``weights`` at the uniform numbers."""
     edges = weights.cumsum(axis=1)
     chosen = (edges[:, None, :] <= uniform[:, None]).sum(axis=-1)
+    # Rounding may leave the last edge below 1, and a uniform number above it.
     return np.minimum(chosen, weights.shape[1] - 1)
 
 

@@ -341,7 +341,7 @@ def _climb(
         origin,
         jac=True,
         method="L-BFGS-B",
-        callback=accepted,
+        callback=accepted,  # which ends the search by the nats gained, whatever the units
         options={"maxiter": max_iter, "maxcor": MEMORY, "ftol": 0.0, "gtol": 0.0},
     )
     # A line search that finds nothing higher is at a maximum, as far as rounding can tell.

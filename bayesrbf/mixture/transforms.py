@@ -139,10 +139,12 @@ def fit_power(
     # A missing cell stands at 0, which every power maps to itself, with a share of 0.
     x = np.where(known, standard, 0.0)
     mass = (known * weights[:, None]).sum(axis=0)
+    # A column without a cell has no mass; its shares are 0.
     shares = known * weights[:, None] / np.maximum(mass, MIN_SPREAD)
     slope = (shares * np.sign(x) * np.log1p(np.abs(x))).sum(axis=0)
 
     def loss(powers: np.ndarray) -> np.ndarray:
+        # A constant column has no variance: its logarithm stays finite, and its power is 1 below.
         variance = _variance(yeo_johnson(x, powers), shares)
         of_cells = 0.5 * np.log(np.maximum(variance, MIN_SPREAD)) - (powers - 1) * slope
         return mass * of_cells + 0.5 * PRIOR_PRECISION * (powers - 1) ** 2

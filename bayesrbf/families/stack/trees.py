@@ -97,6 +97,7 @@ class Forest:
     ) -> Float[np.ndarray, "obs label"]:
         """Class log probabilities of rows, of the mean over trees. Missing cells are NaN."""
         means = self.trees.sums(cells) / self.trees.roots.size
+        # A class may have no training row in any leaf that a row reaches.
         logs: np.ndarray = np.log(np.maximum(means, POOL_PRIOR.least))
         return logs
 
