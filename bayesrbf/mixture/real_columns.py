@@ -399,13 +399,7 @@ class NormalPrior:
 # Conjugate laws of precision factors.
 #
 # The prior, the posterior of rows with known components and the proposals of jumps between modes
-# belong to one conjugate family. With :math:`T = I + L_0' S L_0 = U U'`, U upper triangular,
-#
-# .. math::
-#    A = U'^{-1} B, \quad B_{ii}^2 \sim \mathrm{Gamma}((n + \nu_0)/2 + 1,\ 1/2), \quad
-#    B_{ij} \sim N(0, 1).
-#
-# Diagonal and spherical covariances have the diagonal alone.
+# belong to one conjugate family.
 
 
 @dataclass(frozen=True)
@@ -443,7 +437,14 @@ class ConjugatePrecisions(ABC):
 
 
 class FullPrecisions(ConjugatePrecisions):
-    """Density of the precision factors of full covariances."""
+    r"""Density of the precision factors of full covariances.
+
+    With :math:`T = I + L_0' S L_0 = U U'`, U upper triangular,
+
+    .. math::
+       A = U'^{-1} B, \quad B_{ii}^2 \sim \mathrm{Gamma}((n + \nu_0)/2 + 1,\ 1/2), \quad
+       B_{ij} \sim N(0, 1).
+    """
 
     @cached_property
     def upper(self) -> Float[np.ndarray, "*reference group feature feature"]:
