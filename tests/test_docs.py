@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -60,3 +62,31 @@ def test_a_link_that_leads_nowhere_is_found(
 def test_pages_say_what_a_probability_stands_for(page: str) -> None:
     words = " ".join((DOCS.parent / page).read_text().replace("`", "").replace("*", "").split())
     assert PROMISE.rstrip(".") in words
+
+
+MATHEMATICS = (DOCS / "mathematics.md").read_text("utf-8")
+
+
+def test_every_formula_names_its_code() -> None:
+    """A topic is what a heading or a bold word begins; that of a formula ends with its code."""
+    topics = re.split(r"^(?:#+ |\*\*)", MATHEMATICS, flags=re.M)
+    assert [topic[:30] for topic in topics if "$$" in topic and "*Code:*" not in topic] == []
+
+
+def test_code_that_the_mathematics_name_has_the_formula() -> None:
+    found = re.findall(r"`((?:bayesrbf|models)/[\w/]+)\.py`((?:,\s`[\w.]+`)+)", MATHEMATICS)
+    assert len(found) == MATHEMATICS.count(".py`")
+    for file, listed in found:
+        package = "bayesrbf." if file.startswith("models/") else ""
+        module = import_module(package + file.replace("/", "."))
+        for name in re.findall(r"[\w.]+", listed):
+            assert re.search(r"math::|:math:", attrgetter(name)(module).__doc__), (file, name)
+
+
+def test_links_of_the_mathematics_lead_into_the_reference() -> None:
+    reference = (DOCS / "api" / "index.md").read_text("utf-8").split()
+    linked = re.findall(r"\{(?:func|class|meth)\}`(bayesrbf(?:\.models)?)\.([\w.]+)`", MATHEMATICS)
+    assert len(linked) > 5
+    for module, name in linked:
+        assert name.split(".")[0] in reference
+        assert attrgetter(name)(import_module(module)).__doc__

@@ -372,6 +372,7 @@ def shorter_step[S](
     >>> shorter_step(parabola, np.array([1.0]), np.array([-3.0]), -1.0, 6.0)
     (array([-0.5]), -0.25, None)
     """
+    # Rounding grows with the terms of the objective, which cancel where its value is near 0.
     hidden = ROUNDING * max(1.0, abs(value))
     for halving in range(HALVINGS):
         size = 0.5**halving

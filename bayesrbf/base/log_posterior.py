@@ -18,23 +18,23 @@ from bayesrbf.base.rows import Variable
 
 # Unconstrained coordinates of declared variables, as PyMC's value variables have them.
 #
-# - identity: :math:`\theta = v`;
-# - log: :math:`\theta = \log v`, log Jacobian :math:`\theta`;
-# - simplex: :math:`\theta = (\log p - \overline{\log p})` without its last entry,
-#   log Jacobian :math:`\sum \log p + \log K`.
-#
 # All simplices go through one pass, however many variables they make up.
 
 
 SMALLEST_PROBABILITY = 1e-300  # Stands for an underflown probability, so that its log stays finite.
 
+# np.concatenate takes no empty list: a model may have no simplex.
 _NOTHING = np.zeros(0)
 
 
 def to_unconstrained(
     variables: tuple[Variable, ...], values: Mapping[str, np.ndarray]
 ) -> Float[np.ndarray, " coordinate"]:
-    """Coordinates of one point."""
+    r"""Coordinates of one point: of reals, of positive values, and of simplices of K entries.
+
+    .. math:: \theta = v, \qquad \theta = \log v, \qquad
+        \theta_l = \log p_l - \overline{\log p} \text{ for } l < K
+    """
     return Coordinates.of(variables).to_unconstrained(values)
 
 
@@ -48,7 +48,10 @@ def to_constrained(
 def log_jacobian(
     variables: tuple[Variable, ...], values: Mapping[str, np.ndarray]
 ) -> tuple[float, Float[np.ndarray, " coordinate"]]:
-    """Log determinant of d values / d coordinates, and its gradient in the coordinates."""
+    r"""Log determinant of d values / d coordinates, and its gradient in the coordinates.
+
+    A positive value adds :math:`\log v`, a simplex of K entries :math:`\sum_l \log p_l + \log K`.
+    """
     simplices = Simplices.among(variables)
     entries = simplices.entries(values)
     value = simplices.log_sizes + float(safe_log(entries).sum())

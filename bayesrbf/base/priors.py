@@ -31,17 +31,6 @@ from bayesrbf.base.rows import (
 )
 
 # Monotone transforms of real columns towards a normal shape, one power a column.
-#
-# With :math:`t = (x - \text{location}) / \text{scale}` and h the number in [low, high] nearest to
-# t,
-#
-# .. math:: g(x) = \text{location} + \text{scale}\,(\psi(h) + \psi'(h) (t - h)), \quad
-#    \psi(h) = \mathrm{sign}(h) \frac{(1 + |h|)^p - 1}{p}, \quad
-#    \log g'(x) = (\lambda - 1) \, \mathrm{sign}(h) \log(1 + |h|)
-#
-# with :math:`p = \lambda` for :math:`h \ge 0` and :math:`p = 2 - \lambda` below (Yeo and Johnson,
-# 2000). Beyond the training cells the transform goes on as a straight line: it takes the real line
-# to the whole real line, so it has an inverse everywhere. A power of 1 changes nothing.
 
 
 MIN_EXPONENT = 1e-12
@@ -86,7 +75,17 @@ class PowerTransforms:
     def with_log_slope(
         self, real: Float[np.ndarray, "*rows feature"]
     ) -> tuple[Float[np.ndarray, "*rows feature"], Float[np.ndarray, "*rows feature"]]:
-        """Mapped cells ``g(real)``, and ``log g'(real)`` in nats."""
+        r"""Mapped cells ``g(real)``, and ``log g'(real)`` in nats.
+
+        With :math:`t = (x - \text{location}) / \text{scale}` and h the number in [low, high]
+        nearest to t,
+
+        .. math:: g(x) = \text{location} + \text{scale}\,(\psi(h) + \psi'(h) (t - h)), \quad
+            \log g'(x) = (\lambda - 1) \, \mathrm{sign}(h) \log(1 + |h|).
+
+        Beyond the training cells g is a straight line: it takes the real line to the whole real
+        line, so it has an inverse everywhere.
+        """
         t = (real - self.location) / self.scale
         held = np.clip(t, self.low, self.high)
         log_slope = self._log_slope(held)
@@ -143,7 +142,10 @@ class PowerTransforms:
 def yeo_johnson(
     x: Float[np.ndarray, "*rows feature"], powers: Float[np.ndarray, " feature"]
 ) -> Float[np.ndarray, "*rows feature"]:
-    """Yeo-Johnson's power transformation psi of every column, see above.
+    r"""Power transform of every column (Yeo and Johnson 2000); the power 1 changes nothing.
+
+    .. math:: \psi(x) = \mathrm{sign}(x) \frac{(1 + |x|)^p - 1}{p}, \quad
+        p = \lambda \text{ for } x \ge 0, \; 2 - \lambda \text{ below}
 
     >>> yeo_johnson(np.array([[3.0], [-3.0]]), np.array([0.5])).ravel()
     array([ 2.        , -4.66666667])

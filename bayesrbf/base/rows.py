@@ -331,6 +331,7 @@ def in_blocks(n_rows: int, numbers_a_row: int, *, cached: bool = False) -> Itera
     >>> list(in_blocks(5, AT_ONCE // 2))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
+    # A table may have no column, and a row more numbers than the bound.
     size = max(1, (IN_CACHE if cached else AT_ONCE) // max(1, numbers_a_row))
     return (slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size))
 

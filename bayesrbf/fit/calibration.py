@@ -29,6 +29,7 @@ from bayesrbf.base.priors import POOL_PRIOR
 # Fits to out-of-fold predictions: temperatures, scales of noise, and slopes of calibration.
 
 
+# Out-of-fold predictions differ by rounding with the number of processes; the mode must not.
 TIGHT = {"gtol": 1e-9, "ftol": 1e-15}
 LOG_TEMPERATURES = np.linspace(-6.0, 6.0, 13)
 """Grid on which the objective is first bracketed: it can have two valleys."""

@@ -100,6 +100,7 @@ def grouped_folds(
     names, codes = np.unique(groups, return_inverse=True)
     counts = np.zeros((names.size, labels.max() + 1))
     np.add.at(counts, (codes[labelled], labels[labelled]), 1)
+    # A class may have no labelled row.
     shares = counts / counts.sum(axis=0).clip(1)
     mass = np.zeros((n_folds, counts.shape[1]))
     fold_of_group = np.full(names.size, -1)
@@ -202,6 +203,7 @@ def split_rows(
     if cv < 2:
         raise ValueError(f"cv must be at least 2 folds; received cv={cv}.")
     assigned = _rows_to_assign(rows)
+    # Responses are no classes that folds could balance: known (0) or not (-1).
     labels = np.minimum(assigned.labels, 0) if responses else assigned.labels
     folds = subject_folds(labels, assigned.subjects, int(cv), seed)
     for train, test in folds_of(folds, assigned.subjects):
@@ -221,6 +223,7 @@ def _rows_to_assign(rows: Observations) -> Observations:
     pairs = distinct_index * (numbers.max() + 1) + numbers
     _, first, merged = np.unique(pairs, return_index=True, return_inverse=True)
     counts = np.bincount(merged, rows.subjects.counts)
+    # A row that is a part of a subject is one row.
     shares = np.maximum(np.round(counts), 1).astype(np.intp)
     several = np.repeat(shares > 1, shares)
     chosen = np.repeat(first, shares)

@@ -135,6 +135,7 @@ def even_folds(
     return folds
 
 
+# A digest is stored as one integer of 64 bits.
 DIGEST_BYTES: Final = 8
 
 

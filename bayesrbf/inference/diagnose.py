@@ -390,6 +390,7 @@ def judge_size(row: str, value: float, minimum: int, copied: float | None = None
     """
     limit, advice = "", "ask for more draws."
     if copied is not None:
+        # NaN of a constant quantity stays NaN, unlike under min().
         value = float(np.minimum(value, copied))
         limit = f" Copies are one draw: by importance weights the resample is worth {copied:.0f}."
         advice = "do without resample=True, or use refine('nuts')."

@@ -267,8 +267,8 @@ class GaussianSampling:
 
         ``centre`` is mu and ``factor`` is C. The draws may be replaced by a Pareto-smoothed
         importance resample of them. Stats are ``lp`` and ``log_q``; attributes are those given and
-        ``pareto_k``, ``importance_share``, the effective number of the smoothed importance weights
-        as a share of the draws, and ``resampled``.
+        ``pareto_k``, ``resampled``, and ``importance_share``: the effective number of the smoothed
+        importance weights, :math:`(\sum_s w_s)^2 / \sum_s w_s^2`, as a share of the draws.
 
         An interrupt (Ctrl-C) returns the draws whose density is known, marked incomplete;
         KeyboardInterrupt before every chain had a draw.

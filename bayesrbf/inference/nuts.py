@@ -40,6 +40,7 @@ _PROGRESS_PATIENCE: Final = (
 _IDLE: Final = 60.0
 """Seconds that idle processes are kept, so that the next run need not start any."""
 
+# Processes share the processors already: threads within them would only compete.
 _THREADS: Final = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 

@@ -83,12 +83,13 @@ class RealLaws:
     def judge(
         self, z: Float[np.ndarray, "row feature"]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Log two-sided tail, mean, lower end and upper end of the interval of every cell.
+        r"""Log two-sided tail, mean, lower end and upper end of the interval of every cell.
 
         Each of the four has shape (row, feature). ``z`` is in the standard units of the law; means
-        and ends are in the user's units. The log tail is ``log(2 min(P(X <= z), P(X >= z)))``, at
-        most 0. The interval is central with probability ``law.prob``; both ends are NaN if
-        ``law.prob`` is None. The tail of a cell that is NaN is NaN.
+        and ends are in the user's units. The log tail is
+        :math:`\log 2 \min(P(X \le z), P(X \ge z))`, at most 0. The interval is central with
+        probability ``law.prob``; both ends are NaN if ``law.prob`` is None. The tail of a cell that
+        is NaN is NaN.
         """
         away = (z[:, None] - self.means) / self.sds
         log_below = logsumexp(self._log_free + log_ndtr(away), axis=1)
@@ -115,7 +116,12 @@ class RealLaws:
         return log_tail, self.mean(), lower, upper
 
     def mean(self) -> Float[np.ndarray, "row feature"]:
-        """Means, in the user's units."""
+        r"""Means, in the user's units.
+
+        .. math:: \sum_k s_k \Bigl(\theta_{k0} \, E_k[g^{-1}(z)] + \sum_a \theta_{ka} a\Bigr),
+
+        with the shares s of the components, and :math:`E_k` by Gauss-Hermite quadrature.
+        """
         return self._moment(1, np.zeros_like(self.means[:, 0]))
 
     def sd(self) -> Float[np.ndarray, "row feature"]:
@@ -127,6 +133,7 @@ class RealLaws:
         low = (self.means - FARTHEST * self.sds).min(axis=1)
         high = (self.means + FARTHEST * self.sds).max(axis=1)
         for point_masses, _ in self._point_masses:
+            # A point mass may lie outside of the bracket of all normal laws.
             low[:, point_masses.feature] = np.minimum(
                 low[:, point_masses.feature], point_masses.standard[0] - 1
             )
@@ -176,7 +183,11 @@ class RealLaws:
         return values, weights / weights.sum(axis=1, keepdims=True)
 
     def below(self, z: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
-        """Distribution function at ``z`` in standard units, point masses included."""
+        r"""Distribution function at ``z`` in standard units, point masses a included.
+
+        .. math:: F(z) = \sum_k s_k \Bigl(\theta_{k0} \, \Phi\bigl((z - \mu_k) / \sigma_k\bigr)
+            + \sum_{a \le z} \theta_{ka}\Bigr)
+        """
         below = (self._free * ndtr((z[:, None] - self.means) / self.sds)).sum(axis=1)
         for point_masses, mass in self._point_masses:
             under = point_masses.standard <= z[:, point_masses.feature, None]
@@ -247,7 +258,12 @@ def level_tails(
     theta: Float[np.ndarray, "component level"],
     cell: Int[np.ndarray, " row"],
 ) -> tuple[Float[np.ndarray, " row"], Int[np.ndarray, " row"]]:
-    """Log probability of levels at most as probable as the cell, and the most probable level."""
+    r"""Log probability of levels at most as probable as the cell, and the most probable level.
+
+    .. math:: \log \sum_{l : p(l) \le p(x)} p(l), \quad p(l) = \sum_k s_k \theta_k[l],
+
+    with the shares s of the components given the rest of the row.
+    """
     levels = logsumexp(log_shares[:, :, None] + np.log(theta), axis=1)
     log_p = levels[np.arange(cell.size), cell]
     # Levels that are equally probable but for rounding must all count, whichever was observed.
@@ -257,14 +273,7 @@ def level_tails(
 
 # Tail probabilities of observed cells, each given the rest of its row.
 #
-# For a real cell, with o the observed cells, :math:`Q = \Sigma_{oo}^{-1}` and
-# :math:`d = x_o - \mu_o`, every leave-one-out conditional of a component comes from one
-# inverse: :math:`x_j | x_{o \setminus j}, k \sim N(x_j - (Q d)_j / Q_{jj}, 1 / Q_{jj})`.
-# Components are weighted by :math:`p(k | x_{o \setminus j}) \propto p(k, x_o) / p(x_j |
-# x_{o \setminus j}, k)`, so a cell has no say in how it is judged. In a column with point masses a
-# the distribution is :math:`F(x) = \sum_k p(k | x_{o \setminus j}) (\theta_{kj0}
-# \Phi_k(x) + \sum_{a \le x} \theta_{kja})`. Everything is computed in logs: a tail may be far
-# smaller than the smallest number.
+# Everything is computed in logs: a tail may be far smaller than the smallest number.
 
 
 ODD: Final = float(np.log(0.005))
@@ -344,7 +353,13 @@ def without(
 
 
 def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
-    """Leave-one-cell-out prediction of every observed cell, given the label where there is one.
+    r"""Leave-one-cell-out prediction of every observed cell, given the label where there is one.
+
+    A component has the share
+
+    .. math:: p(k | x_{o \setminus j}) \propto p(k, x_o) / p(x_j | x_{o \setminus j}, k)
+
+    in the prediction of cell j, so a cell has no say in how it is judged.
 
     Rows are in the units of the law. The category of a column's point masses is judged with the
     real column, and is no cell of its own.
@@ -492,18 +507,17 @@ def _levels(
 
 
 # The law of a row's missing cells given its observed ones: a mixture again.
-#
-# Given component k the missing reals are normal and the other missing cells independent, and
-#
-# .. math:: p(x_m | x_o) = \sum_k p(k | x_o) \, p(x_m | x_o, k).
-#
-# Averaged over S points s of the parameters it is a mixture of the components of all points, with
-# weight :math:`p_s(k | x_o) / S` of component k at point s.
 
 
 @dataclass(frozen=True)
 class ConditionalLaw:
-    """``p(x_m | x_o)`` of every row, averaged over points of the parameters, in standard units."""
+    r"""``p(x_m | x_o)`` of every row, averaged over points of the parameters, in standard units.
+
+    .. math:: p(x_m | x_o) = \frac1S \sum_s \sum_k p_s(k | x_o) \,
+        N(x^r_m; \mu_{k,m|o}, \Sigma_{k,m|o}) \prod_{j \in m} \theta_{kj}[x_j],
+
+    a mixture of the components k of all points s.
+    """
 
     rows: Observations
     law: CellLaw
@@ -762,16 +776,6 @@ def _oddest(
 
 
 # Novelty of a row under a mixture, comparable between patterns of missing cells.
-#
-# A row may be improbable jointly, or by its single cells. Joint and marginal log densities, of
-# transformed cells in standard units, are
-#
-# .. math:: u = \log p(x_o), \qquad v = \sum_{j \in o} \log p(x_j), \qquad
-#    s = \log \Phi\Big(\frac{u - \bar u}{\mathrm{sd}(u)}\Big)
-#    + \log \Phi\Big(\frac{v - \bar v}{\mathrm{sd}(v)}\Big),
-#
-# with means and standard deviations over simulated rows with the same missing cells. The novelty of
-# a row is the fraction of simulated rows with a larger s.
 
 
 SIMULATED: Final = 500
@@ -783,9 +787,16 @@ ROUNDING_OF_STATISTIC: Final = 1e-9
 def novelty(
     rows: Observations, law: CellLaw, rng: np.random.Generator
 ) -> Float[np.ndarray, " obs"]:
-    """Fraction of simulated rows with the same missing cells and a larger s, with half of the ties.
+    r"""Fraction of simulated rows with the same missing cells and a larger s, ties counted half.
 
-    Rows are in the units of the law.
+    A row may be improbable jointly, or by its single cells:
+
+    .. math:: u = \log p(x_o), \qquad v = \sum_{j \in o} \log p(x_j), \qquad
+       s = \log \Phi\Big(\frac{u - \bar u}{\mathrm{sd}(u)}\Big)
+       + \log \Phi\Big(\frac{v - \bar v}{\mathrm{sd}(v)}\Big),
+
+    with means and standard deviations over the simulated rows. Rows are in the units of the law,
+    and densities of transformed cells in standard units.
     """
     together, alone = np.empty(rows.n_obs), np.empty(rows.n_obs)
     for block, block_rows in rows.in_blocks():

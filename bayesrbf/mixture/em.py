@@ -28,10 +28,7 @@ from bayesrbf.mixture.points import DeclaredPrior, MixturePoints
 # A step is one E-step and one M-step. The log posterior is checked at every
 # accepted point; a fall beyond rounding ends the run with ``Status.DECREASED``.
 #
-# References
-# ----------
-# Varadhan and Roland (2008), Scandinavian Journal of Statistics 35, 335-353:
-# squared extrapolation, with the step length :math:`-|r| / |v|`.
+# Varadhan and Roland (2008), Scandinavian Journal of Statistics 35, 335-353: squared extrapolation.
 
 
 Acceleration = Literal["squarem"] | None
@@ -100,6 +97,8 @@ def ascend(
         ahead = step.following
         new = problem.step(ahead)
         rise = new.log_posterior - step.log_posterior
+        # Rounding grows with the terms of the log posterior, which cancel where it is near 0. NaN
+        # is no rise.
         if not rise >= -ROUNDING_OF_EM_STEP * max(1.0, abs(step.log_posterior)):
             return Ascent(current, Trace(np.array(trace)), Status.DECREASED)
         trace.append(new.log_posterior)
@@ -116,7 +115,10 @@ def ascend(
 def _extrapolated(
     problem: Problem, before: np.ndarray, current: MixtureParameters, step: Step
 ) -> tuple[MixtureParameters, Step, np.ndarray]:
-    """The extrapolated point of SQUAREM or ``current``, with the EM step there and coordinates.
+    r"""The extrapolated point of SQUAREM or ``current``, with the EM step there and coordinates.
+
+    .. math:: \theta = \theta_0 + 2 a r + a^2 v, \quad a = |r| / |v|, \quad
+        r = \theta_1 - \theta_0, \quad v = \theta_2 - 2 \theta_1 + \theta_0
 
     ``before`` has the unconstrained coordinates of the first of three EM points. ``current`` is
     the second point, ``step`` the EM step there, and ``step.following`` the third point. The
@@ -127,11 +129,12 @@ def _extrapolated(
     unmoved = current, step, points[1]
     change = points[1] - points[0]
     curvature = points[2] - points[1] - change
+    # Equal steps have no curvature: the length is then huge, and the candidate turned down.
     length = float(np.linalg.norm(change)) / max(float(np.linalg.norm(curvature)), 1e-300)
     # A length of 1 is the EM step itself.
     if length <= 1:
         return unmoved
-    # The squared step of Varadhan and Roland (2008), SQUAREM, with their third step length.
+    # The third of the step lengths of Varadhan and Roland (2008).
     target = points[0] + 2 * length * change + length**2 * curvature
     candidate = problem.unpack(target)
     # Far targets may leave the range of the transforms; such a point has no log posterior.

@@ -129,7 +129,10 @@ class ComponentsAt:
         self._components: dict[tuple[int, int], Components] = {}
 
     def moments(self, block: Block) -> Moments | QuadraticMoments:
-        """Conditional moments of a block's rows under its components, with their log joints.
+        r"""Conditional moments of a block's rows under its components, with their log joints.
+
+        .. math:: \log p(x_o, k) = \log \pi_{c(k)} w_k + \log N(x^r_o; \mu_{k,o}, \Sigma_{g(k),oo})
+            + \sum_{j \in o} \log \theta_{kj}[x_j]
 
         ``log_density`` of the result has shape (component, obs) and holds the log joints
         ``log p(x_o, k)`` in nats. The result is a QuadraticMoments if the block has products of
@@ -228,7 +231,13 @@ class ArrayExpectation:
         return CompiledExpectation(self._observations, self._specification)
 
     def statistics(self, parameters: MixtureParameters) -> Statistics:
-        """Expected statistics, centred at the means; labels restrict the components of a row."""
+        r"""Expected statistics, centred at the means; labels restrict the components of a row.
+
+        .. math:: \log p(x_o, y) = \log \sum_{k : c(k) = y} p(x_o, k), \quad
+            r_k = p(x_o, k) / p(x_o, y),
+
+        over all components where the label is hidden.
+        """
         pointwise = np.empty(self._observations.n_obs)
         point = ComponentsAt(parameters, self._specification)
         sums = _Sums.zeros(self._laws)

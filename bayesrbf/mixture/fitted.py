@@ -164,7 +164,10 @@ class FittedMixture(FittedModel):
     def class_log_joint(
         self, rows: Observations, temperature: float = 1.0
     ) -> Float[np.ndarray, "obs label"]:
-        """``log pi_c + log p(x_o | c)`` in standard units; labels are not used."""
+        r"""``log pi_c + log p(x_o | c)`` in standard units; labels are not used.
+
+        .. math:: p(x_o, c) = \pi_c \sum_{k : c(k) = c} w_k \, p(x_o | k)
+        """
         slices = self.specification.class_slices
         log_joint = np.empty((rows.n_obs, len(slices)))
         for block, block_rows in rows.in_blocks():
@@ -176,7 +179,15 @@ class FittedMixture(FittedModel):
         return self.units.log_unit(self.mapped(rows))
 
     def log_density(self, rows: Observations) -> Float[np.ndarray, " obs"]:
-        """``log p(x_o)`` in the user's units."""
+        r"""``log p(x_o)`` in the user's units.
+
+        With r the observed reals that are at no point mass, and the transforms g,
+
+        .. math:: p(x_o) = \sum_k \pi_{c(k)} w_k \, N(g(x_r); \mu_{k,r}, \Sigma_{g(k),rr})
+            \prod_{j \in r} g_j'(x_j) \prod_{j \in o} \theta_{kj}[x_j],
+
+        where the point mass of a cell is the level of a category.
+        """
         log_density = np.empty(rows.n_obs)
         for block, block_rows in rows.in_blocks():
             in_standard_units = np.logaddexp.reduce(self._component_log_joint(block_rows), axis=1)
@@ -196,6 +207,7 @@ class FittedMixture(FittedModel):
         extra = self.hyperparameters.class_concentration - 1
         smoothed = self.parameters.class_probabilities
         counts = smoothed * (rows.weights.sum() + extra * smoothed.size) - extra
+        # Short of the fixed point, too, a class has at least the weight of its labelled rows.
         counts = np.maximum(counts, labelled * rows.weights[~unlabelled].sum())
         return counts / counts.sum()
 

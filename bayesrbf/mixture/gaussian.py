@@ -1,16 +1,6 @@
-r"""Gaussian components over rows with missing cells: log densities and moments.
+"""Gaussian components over rows with missing cells: log densities and moments.
 
-All work from the precision factor L with :math:`P = L L'`:
-
-- complete rows: :math:`y = L'(x - \mu)`,
-  :math:`\log N = \sum_i \log L_{ii} - |y|^2/2 - (D/2)\log 2\pi`, and
-  :math:`\sum r (x-\mu)(x-\mu)' = L^{-T} (\sum r\, y\, (x-\mu)')`, centred, so that
-  nothing cancels where a component is narrow;
-- rows with missing cells m: with :math:`d = x - \mu` (zero where missing), the
-  conditional mean is :math:`d_m = -P_{mm}^{-1}(P d)_m`, the conditional covariance
-  :math:`P_{mm}^{-1}`; :math:`\log N(x_o)` is that of the completed row less
-  :math:`\tfrac12 \log|P_{mm}|`, over the observed dimensions only;
-- diagonal covariances: missing cells drop out of the sums and add their variance.
+All work from the precision factor L, ``P = L L'``.
 """
 
 from __future__ import annotations
@@ -146,9 +136,14 @@ def leave_one_out(
 
 @dataclass(frozen=True)
 class CompleteMoments:
-    """Log densities and moments of complete rows under full covariances.
+    r"""Log densities and moments of complete rows under full covariances.
 
-    Rows have a trailing 1: one product whitens and centres them, another gives both sums.
+    .. math:: \log N(x; \mu, P^{-1}) = \sum_i \log L_{ii} - \tfrac12 |y|^2
+        - \tfrac D2 \log 2\pi, \quad y = L'(x - \mu), \qquad
+        \sum_n r_n (x_n - \mu)(x_n - \mu)' = L^{-T} \sum_n r_n y_n (x_n - \mu)',
+
+    centred, so that nothing cancels where a component is narrow. Rows have a trailing 1: one
+    product whitens and centres them, another gives both sums.
     """
 
     log_density: Float[np.ndarray, "component obs"]
@@ -181,7 +176,16 @@ class CompleteMoments:
 
 @dataclass(frozen=True)
 class MissingMoments:
-    """Log densities and moments of rows that lack m cells each, under full covariances."""
+    r"""Log densities and moments of rows that lack m cells each, under full covariances.
+
+    With :math:`d = x - \mu`, zero at the missing cells m,
+
+    .. math:: E[d_m | x_o] = -P_{mm}^{-1} (P d)_m, \quad \mathrm{Cov}[x_m | x_o] = P_{mm}^{-1}, \\
+        \log N(x_o; \mu_o, \Sigma_{oo}) = \sum_i \log L_{ii} - \tfrac12 |L' \bar d|^2
+        - \tfrac12 \log |P_{mm}| - \tfrac{D - m}{2} \log 2\pi,
+
+    where :math:`\bar d` has the conditional mean at m.
+    """
 
     log_density: Float[np.ndarray, "component obs"]  # log p(x_o | k), in nats.
     deviations: Float[np.ndarray, "obs component feature"]  # E[x - mu_k | x_o, k].
@@ -224,7 +228,15 @@ class MissingMoments:
 
 @dataclass(frozen=True)
 class DiagonalMoments:
-    """Log densities and moments of rows with any missing cells, under diagonal covariances."""
+    r"""Log densities and moments of rows with any missing cells, under diagonal covariances.
+
+    With the roots s of the precisions,
+
+    .. math:: \log N(x_o; \mu_o, \Sigma_{oo}) = \sum_{i \in o}
+        \bigl(\log s_i - \tfrac12 s_i^2 (x_i - \mu_i)^2 - \tfrac12 \log 2\pi\bigr).
+
+    A missing cell adds its variance to the second moment and nothing else.
+    """
 
     log_density: Float[np.ndarray, "component obs"]  # log p(x_o | k), in nats.
     whitened: Float[np.ndarray, "component feature obs"]  # (x - mu) s, zero where missing.

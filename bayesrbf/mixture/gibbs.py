@@ -28,10 +28,7 @@ from bayesrbf.mixture.statistics import sum_by_class, sum_by_group
 # Components and missing cells of a table, drawn given the parameters.
 #
 # Components are drawn with the missing cells summed out, :math:`p(k \mid x_o)`, among those of
-# the row's class where its label is known. Given its component, a row's missing cells are
-# normal; with y a draw from the whole component they are
-#
-# .. math:: x_m = y_m - P_{mm}^{-1} P_{mo} (x_o - y_o).
+# the row's class where its label is known.
 
 
 def of_class(
@@ -130,7 +127,11 @@ class CellDraws:
         components: Int[np.ndarray, " obs"],
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "obs feature"]:
-        """Complete rows: the missing cells drawn given every row's component.
+        r"""Complete rows: the missing cells drawn given every row's component.
+
+        With y a draw from the whole component they are
+
+        .. math:: x_m = y_m - P_{mm}^{-1} P_{mo} (x_o - y_o).
 
         Under diagonal and spherical covariances the rows come back as they are: the posterior of
         the parameters needs no missing cell there.
@@ -159,16 +160,6 @@ class CellDraws:
 
 
 # The declared prior is conjugate: exact draws once rows have components.
-#
-# Given which component every row belongs to, with n its rows, :math:`\bar x` their mean and S
-# the scatter about it, the mean integrates out: the scatter becomes
-# :math:`S + \frac{n\kappa_0}{n + \kappa_0}(\bar x - m_0)(\bar x - m_0)'`, summed over the
-# components under one covariance, from which the covariance shape derives a density of the
-# precision factors, and
-#
-# .. math::
-#    \mu \mid P \sim N\Big(\frac{n \bar x + \kappa_0 m_0}{n + \kappa_0},\
-#    ((n + \kappa_0) P)^{-1}\Big).
 #
 # Diagonal and spherical covariances have the diagonal alone, and need no cell that is missing;
 # simplices are Dirichlet.
@@ -203,6 +194,7 @@ def assigned(
     if specification.independent:
         known = ~np.isnan(real)
         cells = ones @ known
+        # A component without a cell has a centre of 0, which the posterior multiplies by 0 cells.
         centres = (ones @ np.where(known, real, 0.0)) / np.maximum(cells, 1)
         scatter = ones @ np.where(known, real - centres[components], 0.0) ** 2
     else:
@@ -262,7 +254,18 @@ class Conjugate:
 def posterior(
     rows: Assigned, hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
 ) -> Conjugate:
-    """Conjugate posterior of the parameters given assigned rows; the prior where there are none."""
+    r"""Conjugate posterior of the parameters given assigned rows; the prior where there are none.
+
+    With n the rows of a component, :math:`\bar x` their mean and S the scatter about it,
+
+    .. math::
+       \mu \mid P \sim N\Big(\frac{n \bar x + \kappa_0 m_0}{n + \kappa_0},\
+       ((n + \kappa_0) P)^{-1}\Big), \quad
+       S' = S + \frac{n\kappa_0}{n + \kappa_0}(\bar x - m_0)(\bar x - m_0)'.
+
+    The shape of the covariances derives the density of the precision factors from the sum of
+    :math:`S'` over the components under one covariance.
+    """
     laws = laws_of(specification)
     law, matrices = laws.reals, laws.reals.matrices
     kappa, location = hyperparameters.mean_precision, hyperparameters.location
@@ -465,10 +468,7 @@ def _at_prior(
 # Chains can stay for thousands of sweeps in one of several ways to spread a class over its
 # components: ten odd rows have a component of their own, or none. A jump proposes the whole
 # class from a :class:`ModeProposal`, whose reference points
-# were seen while the chains were tuned, and accepts by Metropolis and Hastings:
-#
-# .. math:: \min\{1,\ p(\theta' \mid x, y)\, q(\theta) / (p(\theta \mid x, y)\, q(\theta'))\}.
-#
+# were seen while the chains were tuned, and accepts by Metropolis and Hastings.
 # What is proposed does not depend on where the chain is, so one accepted jump forgets the mode.
 
 
@@ -594,6 +594,7 @@ def slowness_of(
     largest = np.stack([weights[:, p].max(axis=1) for p in specification.class_slices], axis=1)
     size = max(1, len(largest) // _BATCHES)
     batches = largest[: len(largest) // size * size].reshape(-1, size, largest.shape[1])
+    # The weight of the only component of a class is 1 in every draw.
     spread = np.maximum(largest.var(axis=0), np.finfo(float).tiny)
     return np.maximum(1.0, size * batches.mean(axis=1).var(axis=0) / spread)
 
@@ -632,7 +633,12 @@ class ModeJumps:
         self._until = np.cumsum(offers / offers.sum())
 
     def jump(self, parameters: MixtureParameters, rng: np.random.Generator) -> MixtureParameters:
-        """Metropolis-Hastings update of one class; the same point if the proposal is rejected."""
+        r"""Metropolis-Hastings update of one class; the same point if the proposal is rejected.
+
+        The proposal :math:`\phi'`, drawn from q, is accepted with probability
+
+        .. math:: \min\{1,\ p(\phi' \mid x, y)\, q(\phi) / (p(\phi \mid x, y)\, q(\phi'))\}.
+        """
         offered = np.searchsorted(self._until[:-1], rng.random(), side="right")
         components, proposal = self._proposals[int(offered)]
         groups = np.unique(self._specification.covariance_group[components])

@@ -179,9 +179,6 @@ SHAPES: Final[dict[str, type[RealColumns]]] = {
 
 
 # Categorical columns: a simplex of level probabilities for every component and column.
-#
-# With counts n of the levels and the prior Dirichlet(alpha), the mode is in proportion to
-# n + alpha - 1 and the conjugate posterior is Dirichlet(n + alpha).
 
 
 Levels = tuple[Float[np.ndarray, "component _"], ...]
@@ -225,7 +222,10 @@ class LevelColumns:
         return replace(point, category_probabilities=tuple(values[name] for name in self.names))
 
     def mode(self, counts: Levels, hyper: Hyper) -> Levels:
-        """M-step of the level probabilities, in proportion to ``n + alpha - 1``."""
+        r"""M-step of the level probabilities under their prior Dirichlet(alpha).
+
+        .. math:: \theta_{kj}[l] \propto n_{kjl} + \alpha_{jl} - 1
+        """
         if not counts:
             return ()
         pseudo = np.concatenate(counts, axis=1)
@@ -321,9 +321,13 @@ class Laws:
         parameters: MixtureParameters,
         hyperparameters: MixtureHyperparameters,
     ) -> MixtureParameters:
-        """The M-step: the mode of the expected complete-data log posterior.
+        r"""The M-step: the mode of the expected complete-data log posterior.
 
-        The statistics are those of the E-step at ``parameters``; the prior is in the same units.
+        .. math:: w_k \propto n_k + a_w - 1, \qquad
+            \pi_c \propto \sum_{k : c(k) = c} n_k + a_\pi - 1,
+
+        and the modes of the laws of the columns. The statistics are those of the E-step at
+        ``parameters``; the prior is in the same units.
         """
         by_class = np.bincount(self.classes, statistics.counts)
         classes = by_class + (hyperparameters.class_concentration - 1)

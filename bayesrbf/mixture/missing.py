@@ -69,11 +69,6 @@ def conditional_cells(
 
 
 # Rows with holes as several complete rows, drawn from a mixture.
-#
-# .. math:: \int g(x) \, p(x_m | x_o) \, dx_m
-#
-# for a g of complete rows is a mean over quasi-random draws, the same for every row: what a
-# row's completions do not depend on other rows.
 
 
 def with_holes(observations: Observations) -> Bool[np.ndarray, " obs"]:
@@ -96,7 +91,13 @@ def complete(
     replicate: int = 0,
     order: Order | None = None,
 ) -> tuple[Observations, Int[np.ndarray, " row"]]:
-    """Complete rows, rows with missing cells as ``draws`` completions, and each row's first index.
+    r"""Complete rows, rows with missing cells as ``draws`` completions, and each row's first index.
+
+    The mean of a function g over the completions of a row stands for
+
+    .. math:: \int g(x) \, p(x_m | x_o) \, dx_m .
+
+    Quasi-random numbers are the same for every row, so no row depends on other rows.
 
     Rows and point are in standard units; labels are not used but kept, as weights are. ``draws``
     is a power of two, ``replicate`` says which of the independent sets of draws, and ``order`` in
@@ -138,6 +139,7 @@ def _drawn(
     for column, theta in enumerate(parameters.category_probabilities):
         levels = (theta.cumsum(axis=1)[components] <= uniform[:, 1 + column, None]).sum(axis=-1)
         missing = rows.codes[:, column] < 0
+        # Rounding may leave the last sum below 1, and a uniform number above it.
         codes[missing, :, column] = np.minimum(levels, theta.shape[1] - 1)[missing]
     n_points = rows.n_obs * draws
     return real.swapaxes(0, 1).reshape(n_points, d), codes.reshape(n_points, n_categorical)
@@ -149,12 +151,11 @@ def _invert(
     """Components of every row by inversion of ``weights`` at the uniform numbers."""
     edges = weights.cumsum(axis=1)
     chosen = (edges[:, None, :] <= uniform[:, None]).sum(axis=-1)
+    # Rounding may leave the last edge below 1, and a uniform number above it.
     return np.minimum(chosen, weights.shape[1] - 1)
 
 
 # Mutual information of every two columns under a mixture, and of columns and the class.
-#
-# .. math:: I(a; b) = E \log \frac{p(a, b)}{p(a) \, p(b)}
 #
 # For two categorical columns it is a sum over levels. Where a column is real, the expectation is a
 # weighted mean over quasi-random points of every component. The class is a categorical column with
@@ -170,7 +171,9 @@ LOG_ROOT_2PI: Final = 0.5 * np.log(2 * np.pi)
 def mutual_information(
     parameters: MixtureParameters, specification: MixtureSpecification, n_points: int = POINTS
 ) -> Float[np.ndarray, "variable variable"]:
-    """Mutual information in nats: class (if there are several), reals, categories; NaN with itself.
+    r"""Mutual information in nats: class (if several), reals, categories; NaN with itself.
+
+    .. math:: I(a; b) = E \log \frac{p(a, b)}{p(a) \, p(b)}
 
     ``n_points`` is a power of two.
 

@@ -31,18 +31,17 @@ from bayesrbf.mixture.statistics import Statistics
 
 # Log Gibbs posterior of a class-conditional mixture under any objective.
 #
-# .. math:: \log q(\phi) = \sum_n v_n J_n(\phi) + \tau \log p(\phi)
-#
-# with row weights v, an objective J and the power :math:`\tau` of the prior
-# (:class:`bayesrbf.base.priors.Objective`). For ``objective="likelihood"`` it is the
-# log posterior itself.
-#
 # The objectives differ only in :math:`G_{nc} = \partial J / \partial \log p(x_n, c)`; the
 # gradient in the parameters follows from G by shared code.
 
 
 class HybridLogPosterior(MixtureOnRows):
-    """Log Gibbs posterior of a class-conditional mixture given a table.
+    r"""Log Gibbs posterior of a class-conditional mixture given a table.
+
+    .. math:: \log q(\phi) = \sum_n v_n J_n(\phi) + \tau \log p(\phi) + \text{const}
+
+    with row weights v, an objective J and the power :math:`\tau` of the prior
+    (:class:`~bayesrbf.base.priors.Objective`). Under the likelihood it is the log posterior.
 
     Rows are in standard units. The prior is in the user's units: its location and scale are the
     change of units between the rows and the coordinates.
@@ -191,18 +190,17 @@ def soft_hinge(
 #
 # Under a generative term the curvature of every component's mean and precision factor is
 # that of its Gaussian: n times the identity once means are counted in standard deviations
-# and factors relative to the factor itself,
-#
-# .. math:: \mu_k = \mu^0_k + L_k^{-\top} \delta_k, \qquad A_g = A^0_g B_g,
-#
-# with :math:`\delta = 0` and :math:`B = I` at the start. L-BFGS then needs a fifth to a tenth
-# of the steps (digits, K = 1, blend: 14 instead of 59; MNIST in 50 dimensions, hinge: 10 steps end
-# above the value of 100). All other coordinates are differences to the start.
+# and factors relative to the factor itself. L-BFGS then needs a fifth to a tenth of the steps
+# (digits, K = 1, blend: 14 instead of 59; MNIST in 50 dimensions, hinge: 10 steps end
+# above the value of 100).
 
 
 class RelativeCoordinates:
-    """Coordinates z around a point of a mixture, at which z = 0.
+    r"""Coordinates z around a point of a mixture, at which z = 0.
 
+    .. math:: \mu_k = \mu^0_k + L_k^{-\top} \delta_k, \qquad A_g = A^0_g B_g,
+
+    with :math:`\delta = 0` and :math:`B = I` at the point; all others are differences to it.
     The point is given twice, in standard units: as unconstrained coordinates and as parameters.
     """
 
@@ -343,7 +341,7 @@ def _climb(
         origin,
         jac=True,
         method="L-BFGS-B",
-        callback=accepted,
+        callback=accepted,  # which ends the search by the nats gained, whatever the units
         options={"maxiter": max_iter, "maxcor": MEMORY, "ftol": 0.0, "gtol": 0.0},
     )
     # A line search that finds nothing higher is at a maximum, as far as rounding can tell.

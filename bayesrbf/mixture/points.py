@@ -251,30 +251,23 @@ class MixturePoints:
 
 
 # The declared prior of a mixture: log density, and gradient of log likelihood plus log prior.
-#
-# .. math::
-#    d_i &\sim \mathrm{Gamma}(\nu_0/2 + 1,\ 1/2), \quad A_{ij} \sim N(0, 1), \\
-#    \mu_k &\sim N(m_0, (\kappa_0 P)^{-1}), \quad
-#    w, \pi, \theta \sim \mathrm{Dirichlet}(\alpha)
-#
-# and for spherical covariances one :math:`d \sim \mathrm{Gamma}(D\nu_0/2 + 1,\ D/2)`. The means'
-# normaliser, with :math:`\log L_{ii} = \tfrac12 \log d_i - \log s_i`, joins the gamma's powers:
-# with G means under a factor L
-#
-# .. math::
-#    \log p = \mathrm{const} + \sum (\alpha - 1) \log p
-#    + \sum \big(\tfrac{\nu_0 + G}{2} \log d - \tfrac{d}{2}\big)
-#    - \tfrac12 \sum A_{ij}^2 - \tfrac{\kappa_0}{2} \sum_k |L'(\mu_k - m_0)|^2,
-#
-# and the log Jacobian of the coordinates raises the powers of every p and d by one.
 
 
 class DeclaredPrior:
-    """The declared prior of one mixture, prepared for many points.
+    r"""The declared prior of one mixture, prepared for many points.
+
+    .. math::
+       w, \pi, \theta &\sim \mathrm{Dirichlet}(\alpha), \quad
+       \mu_k \sim N(m_0, (\kappa_0 P_{g(k)})^{-1}), \\
+       \log p &= \mathrm{const} + \sum (\alpha - 1) \log (w, \pi, \theta) + \log p(A, \mu),
+
+    with the prior of means and precision factors of
+    :class:`~bayesrbf.mixture.real_columns.NormalPrior`. The log Jacobian of the coordinates raises
+    the power of every probability, and of every :math:`A_{ii}^2`, by one.
 
     Hyper-parameters are in the units of the parameters. ``constant`` is the log normaliser without
     Jacobian; ``powers`` are the exponents of the probabilities, without and with Jacobian. All
-    simplices are evaluated in one pass; real columns have a prior of their own.
+    simplices are evaluated in one pass.
     """
 
     def __init__(

@@ -297,8 +297,12 @@ class MixtureOnRows(LogPosterior):
 
 
 class MixtureLogPosterior(MixtureOnRows):
-    """Log posterior of a mixture given a table.
+    r"""Log posterior of a mixture given a table.
 
+    .. math:: \log p(\phi \mid x, y) = \sum_n v_n \log p(x_{n,o}, y_n \mid \phi)
+        + \log p(\phi) + \text{const},
+
+    with :math:`\log \sum_c p(x_{n,o}, c)` of a row whose label is hidden.
     Rows are in standard units. The prior is in the user's units: its location and scale are the
     change of units between the rows and the coordinates.
     """

@@ -32,24 +32,6 @@ from bayesrbf.mixture.statistics import (
 #
 # Which components share a covariance is the specification's to say; a shape says what one matrix
 # is: all of it, its diagonal, or one number.
-#
-# The precision of covariance group g is :math:`P = L L'`, :math:`L = L_0 A`, with :math:`L_0 =
-# \mathrm{diag}(1 / (s \sqrt{\nu_0 + G_g}))` for column scales s, :math:`G_g` the means under it,
-# and A lower triangular with a positive diagonal. Without the Jacobian of the coordinates the prior
-# is the same function of A under every shape, but for a constant:
-#
-# .. math::
-#    \log p(A, \mu) = \mathrm{const} + \sum_g \Big( (\nu_0 + G_g) \sum_i \log A_{g,ii}
-#        - \tfrac12 \sum_{ij} A_{g,ij}^2 \Big)
-#        - \tfrac{\kappa_0}{2} \sum_k |L'(\mu_k - m_0)|^2.
-#
-# The M-step, with counts :math:`n` and the scatter :math:`S_g` about the new means, has the
-# maximum-likelihood covariance of the shape given
-#
-# .. math::
-#    \mu_k &= (\textstyle\sum_n r_{nk} x_n + \kappa_0 m_0) / (n_k + \kappa_0) \\
-#    \Sigma_g &= \frac{S_g + (\nu_0 + G_g) S_0
-#        + \kappa_0 \sum_k (\mu_k - m_0)(\mu_k - m_0)'}{n_g + \nu_0 + G_g}
 
 
 START_VARIANCE = 0.5
@@ -57,8 +39,14 @@ START_VARIANCE = 0.5
 
 
 class RealColumns(ABC):
-    """The real columns of a mixture; a subclass is one shape of their covariances.
+    r"""The real columns of a mixture; a subclass is one shape of their covariances.
 
+    The precision of covariance group g, of :math:`G_g` means, is
+
+    .. math:: P_g = L L', \quad L = L_0 A, \quad
+        L_0 = \mathrm{diag}\bigl(1 / (s \sqrt{\nu_0 + G_g})\bigr)
+
+    for column scales s, and A lower triangular with a positive diagonal.
     A shape defines the stored form of its matrices and the free variables of the factor A of a
     group: the first seven methods. All other methods are shared.
     """
@@ -212,7 +200,15 @@ class RealColumns(ABC):
         return first, np.zeros((self.n_components, *self.matrices.shape))
 
     def mode(self, point: Point, statistics: Statistics, hyper: Hyper) -> Point:
-        """Means and precision factors of the M-step.
+        r"""Means and precision factors of the M-step.
+
+        With the scatter :math:`S_g` about the new means, the covariance of the shape is that of
+        maximum likelihood given
+
+        .. math::
+           \mu_k &= (\textstyle\sum_n r_{nk} x_n + \kappa_0 m_0) / (n_k + \kappa_0) \\
+           \Sigma_g &= \frac{S_g + (\nu_0 + G_g) S_0
+               + \kappa_0 \sum_k (\mu_k - m_0)(\mu_k - m_0)'}{n_g + \nu_0 + G_g}
 
         A component without rows keeps m0 and S0: the prior preserves the mean covariance instead
         of shrinking it.
@@ -337,7 +333,18 @@ class Pull:
 
 
 class NormalPrior:
-    """Prior of means and precision factors of any shape; ``powers`` are exponents of A_ii^2."""
+    r"""Prior of means and precision factors of any shape.
+
+    Without the Jacobian of the coordinates it is, but for a constant, the same function of A under
+    every shape:
+
+    .. math::
+       \log p(A, \mu) = \mathrm{const} + \sum_g \Big( (\nu_0 + G_g) \sum_i \log A_{g,ii}
+           - \tfrac12 \sum_{ij} A_{g,ij}^2 \Big)
+           - \tfrac{\kappa_0}{2} \sum_k |L'(\mu_k - m_0)|^2,
+
+    in which the normaliser of the means has the term :math:`G_g`.
+    """
 
     def __init__(self, law: RealColumns, hyper: Hyper) -> None:
         self._law, self._specification = law, law.specification
@@ -392,13 +399,7 @@ class NormalPrior:
 # Conjugate laws of precision factors.
 #
 # The prior, the posterior of rows with known components and the proposals of jumps between modes
-# belong to one conjugate family. With :math:`T = I + L_0' S L_0 = U U'`, U upper triangular,
-#
-# .. math::
-#    A = U'^{-1} B, \quad B_{ii}^2 \sim \mathrm{Gamma}((n + \nu_0)/2 + 1,\ 1/2), \quad
-#    B_{ij} \sim N(0, 1).
-#
-# Diagonal and spherical covariances have the diagonal alone.
+# belong to one conjugate family.
 
 
 @dataclass(frozen=True)
@@ -436,7 +437,14 @@ class ConjugatePrecisions(ABC):
 
 
 class FullPrecisions(ConjugatePrecisions):
-    """Density of the precision factors of full covariances."""
+    r"""Density of the precision factors of full covariances.
+
+    With :math:`T = I + L_0' S L_0 = U U'`, U upper triangular,
+
+    .. math::
+       A = U'^{-1} B, \quad B_{ii}^2 \sim \mathrm{Gamma}((n + \nu_0)/2 + 1,\ 1/2), \quad
+       B_{ij} \sim N(0, 1).
+    """
 
     @cached_property
     def upper(self) -> Float[np.ndarray, "*reference group feature feature"]:

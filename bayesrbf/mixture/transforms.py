@@ -1,15 +1,4 @@
-r"""Transforms of real columns towards normality, and their fits; a missing cell stays missing.
-
-**Half rank.** The mean of a column in standard units (held within 4) and of its normal scores
-:math:`\Phi^{-1}(\text{mid-rank} / n)`, restandardised: outliers come near, and yet far cells
-stay farther than near ones. Between the training cells it is linear, outside them flat.
-
-**Yeo-Johnson** (:mod:`bayesrbf.base.priors`). With v the weight of a cell, t the cell in
-standard units and a normal prior of standard deviation 1/2 around no change,
-
-.. math:: \hat\lambda = \arg\max \; -\tfrac12 \Big(\sum v\Big) \log \mathrm{Var}\,\psi(t)
-    + (\lambda - 1) \sum v \, \mathrm{sign}(t) \log(1 + |t|) - 2 (\lambda - 1)^2 .
-"""
+"""Transforms of real columns towards normality, and their fits; a missing cell stays missing."""
 
 from __future__ import annotations
 
@@ -40,7 +29,12 @@ MIN_SPREAD = 1e-12
 
 @stored
 class HalfRankTransforms:
-    """Half-rank transform of every real column: the mean of standardised cell and normal score."""
+    r"""Half-rank transform of every real column: the mean of standardised cell and normal score.
+
+    The cell is clipped to 4 standard units, and the score :math:`\Phi^{-1}(\text{mid-rank} / n)`
+    restandardised: outliers come near, and yet far cells stay farther than near ones. Between the
+    training cells the score is linear, outside them flat.
+    """
 
     units: Standardisation
     knots: Float[np.ndarray, " knot"]
@@ -131,7 +125,12 @@ def fit_power(
     real: Float[np.ndarray, "row feature"],
     weights: Float[np.ndarray, " row"],
 ) -> PowerTransforms:
-    """Yeo-Johnson power of every column, at its posterior mode under a normal law of the column.
+    r"""Yeo-Johnson power of every column, at its posterior mode under a normal law of the column.
+
+    With v the weight of a cell and t the cell in standard units,
+
+    .. math:: \hat\lambda = \arg\max \; -\tfrac12 \Big(\sum v\Big) \log \mathrm{Var}\,\psi(t)
+        + (\lambda - 1) \sum v \, \mathrm{sign}(t) \log(1 + |t|) - 2 (\lambda - 1)^2 .
 
     A column without two different cells has power 1.
     """
@@ -140,10 +139,12 @@ def fit_power(
     # A missing cell stands at 0, which every power maps to itself, with a share of 0.
     x = np.where(known, standard, 0.0)
     mass = (known * weights[:, None]).sum(axis=0)
+    # A column without a cell has no mass; its shares are 0.
     shares = known * weights[:, None] / np.maximum(mass, MIN_SPREAD)
     slope = (shares * np.sign(x) * np.log1p(np.abs(x))).sum(axis=0)
 
     def loss(powers: np.ndarray) -> np.ndarray:
+        # A constant column has no variance: its logarithm stays finite, and its power is 1 below.
         variance = _variance(yeo_johnson(x, powers), shares)
         of_cells = 0.5 * np.log(np.maximum(variance, MIN_SPREAD)) - (powers - 1) * slope
         return mass * of_cells + 0.5 * PRIOR_PRECISION * (powers - 1) ** 2

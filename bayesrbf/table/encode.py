@@ -50,9 +50,10 @@ OTHERS: Final = 5
 def find_point_masses(
     cells: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
 ) -> tuple[float, ...]:
-    """The point masses of a column, in rising order; a row counts as often as it weighs.
+    r"""The point masses of a column, in rising order; a row counts as often as it weighs.
 
-    An ordinary value of a coarse scale is about as frequent as its neighbours:
+    They are values a of the frequency :math:`n_a \ge \max(.05 \, n, 5, 3 n_b)`, with b the next
+    value on either side: an ordinary value of a coarse scale is about as frequent as that.
 
     >>> grades, spiked = np.repeat(np.arange(8.0), 10), np.r_[np.zeros(20), np.arange(60.0)]
     >>> find_point_masses(grades, np.ones(80)), find_point_masses(spiked, np.ones(80))

@@ -1,21 +1,4 @@
-r"""Corrections of a Laplace kernel for missing cells: the logarithm of h, pair by pair.
-
-With the rate a, the difference d of two means and the sum :math:`s^2` of two variances,
-
-.. math::
-   h = \tfrac12 [\mathrm{erfc}(z) + e^{2ad} \mathrm{erfc}(z')], \quad
-   z, z' = (as \mp d/s) / \sqrt 2 ,
-
-whose second term is :math:`e^{-z^2} \mathrm{erfcx}(z')`. Above 0, :math:`e^{-z^2}` is a factor of
-the first term, too, and its logarithm is taken apart; below, erfc(z) = 2 - erfc(-z).
-
-**Scaled complement.** With :math:`t = (x - c) / (x + c)`, :math:`c = 3.75`, :math:`x \ge 0`,
-
-.. math:: \mathrm{erfcx}(x) = e^{x^2} \mathrm{erfc}(x) = \frac1{1 + 2x} \sum_{i=0}^{20} b_i t^i
-
-to 4e-15 of its value. See Shepherd and Laframboise (1981), Chebyshev approximation of
-(1 + 2x) exp(x^2) erfc(x) in 0 <= x < infinity, Mathematics of Computation 36, 249-253.
-"""
+"""Corrections of a Laplace kernel for missing cells: the logarithm of h, pair by pair."""
 
 from __future__ import annotations
 
@@ -49,7 +32,14 @@ ROOT_HALF: Final = math.sqrt(0.5)
 
 @inlined
 def scaled_complement(x: float) -> float:
-    """Compute erfcx(x) of a number that is not negative."""
+    r"""Compute erfcx(x) of a number that is not negative, to 4e-15 of its value.
+
+    .. math:: \mathrm{erfcx}(x) = e^{x^2} \mathrm{erfc}(x) = \frac1{1 + 2x} \sum_{i=0}^{20} b_i t^i,
+        \quad t = (x - c) / (x + c), \; c = 3.75
+
+    See Shepherd and Laframboise (1981), Chebyshev approximation of (1 + 2x) exp(x^2) erfc(x) in
+    0 <= x < infinity, Mathematics of Computation 36, 249-253.
+    """
     t = (x - CENTRE) / (x + CENTRE)
     square = t * t
     even, odd = 0.0, 0.0
@@ -62,7 +52,18 @@ def scaled_complement(x: float) -> float:
 
 @inlined
 def log_laplace_hole(d: float, variance: float, rate: float) -> float:
-    """Compute log h of a pair of cells of which one or both are missing."""
+    r"""Compute log h of a pair of cells of which one or both are missing.
+
+    With the rate a, the difference d of the means and the sum :math:`s^2` of the variances,
+
+    .. math::
+       h = \tfrac12 [\mathrm{erfc}(z) + e^{2ad} \mathrm{erfc}(z')], \quad
+       z, z' = (as \mp d/s) / \sqrt 2 .
+
+    The second term is :math:`e^{-z^2} \mathrm{erfcx}(z')`, which cannot overflow. Above 0,
+    :math:`e^{-z^2}` is a factor of the first term, too, and its logarithm is taken apart; below,
+    erfc(z) = 2 - erfc(-z).
+    """
     s = math.sqrt(variance)
     near, far = rate * s, d / s
     z = (near - far) * ROOT_HALF

@@ -23,20 +23,6 @@ from bayesrbf.mixture.missing import conditional_cells
 # cells. Where a cell is missing, its factor is the expectation under the conditional distributions
 # of the two cells (a mean embedding, taken on the diagonal too).
 #
-# **Reals.** With difference d of the means, sum :math:`s^2` of the variances, rate a:
-#
-# .. math::
-#    E\, e^{-a|x - x'|} &= e^{-ad + a^2 s^2 / 2}\, h, \quad
-#    h = \tfrac12 [\mathrm{erfc}(z) + e^{2ad} \mathrm{erfc}(z')], \quad
-#    z, z' = (as \mp d/s) / \sqrt 2, \\
-#    E\, e^{-a (x - x')^2 / 2} &= (1 + a s^2)^{-1/2} \exp\{-d^2 / (2 / a + 2 s^2)\}
-#
-# for :math:`d = |\bar x - \bar x'|`. Because :math:`z'^2 - z^2 = 2ad`, the second term of h is
-# :math:`e^{-z^2} \mathrm{erfcx}(z')`, which cannot overflow. Known cells are the limit
-# :math:`s \to 0`, :math:`h = 1`. That of the Laplace kernel is compiled: it takes most of the time.
-#
-# **Categories.** With probability o that the levels agree: :math:`e^{-a} + (1 - e^{-a})\, o`.
-#
 # So a Gram matrix costs one distance matrix and one product of matrices, as if
 # every cell were known, and then a correction of the pairs with a missing cell.
 
@@ -125,7 +111,19 @@ def averaged(several: Sequence[CellMoments]) -> CellMoments:
 
 @stored
 class ProductKernel:
-    """A product kernel over real and categorical columns."""
+    r"""A product kernel over real and categorical columns.
+
+    With rate a, difference :math:`d = |\bar x - \bar x'|` of the means, sum :math:`s^2` of the
+    variances, and probability o that two levels agree, the factors of two cells are
+
+    .. math::
+       E\, e^{-a|x - x'|} &= e^{-ad + a^2 s^2 / 2}\, h, \\
+       E\, e^{-a (x - x')^2 / 2} &= (1 + a s^2)^{-1/2} \exp\{-d^2 / (2 / a + 2 s^2)\}, \\
+       E\, e^{-a [x \ne x']} &= e^{-a} + (1 - e^{-a})\, o
+
+    with h of :func:`~bayesrbf.families.kernel_network.compiled.log_laplace_hole`. Known cells are
+    the limit :math:`s \to 0`, :math:`h = 1`.
+    """
 
     name: KernelName  # ``exp(-a |d|)`` or ``exp(-a d^2 / 2)`` of real cells.
     real_rates: Float[np.ndarray, " feature"]
@@ -251,23 +249,6 @@ def _log_gaussian_holes(d: np.ndarray, variance: np.ndarray, rate: float) -> np.
 
 
 # The hidden layer of a kernel network: leading eigenfunctions of a kernel at exemplars.
-#
-# With the Gram matrix :math:`K = U \Lambda U'` of the exemplars Z, the features of a row are
-#
-# .. math:: f(x) = \Lambda^{-1/2} U' k(Z, x),
-#
-# so that :math:`f(x)' f(x')` is the kernel, up to the eigenvalues left out, and Gaussian output
-# weights are a Gaussian process with that covariance.
-#
-# The kernel falls along each column at the rate
-#
-# .. math:: a_j = b_j f_j / \sum_i s_i f_i, \quad f_j = (1 - w) + w \sqrt{I_j / \max_i I_i}
-#
-# with the column's spread :math:`s_j`, so that a typical pair of rows is one length apart
-# in all, and the *relevance* :math:`I_j \ge 0`: what the column alone tells about the
-# class, in nats, under one Gaussian (or one table of level probabilities) a class,
-#
-# .. math:: I_j = \max\{0, \overline{\log p(x_j | y) - \log p(x_j)} - \mathrm{df}_j / n_j\}.
 
 
 MIN_EIGENVALUE = 1e-6  # Eigenvalues below this fraction of the largest are left out.
@@ -282,7 +263,15 @@ standardised."""
 
 @stored
 class EigenBasis:
-    """Exemplars Z and the eigenfunctions centred at them; ``projection`` is ``U Lambda^(-1/2)``."""
+    r"""Exemplars Z and the eigenfunctions centred at them; ``projection`` is ``U Lambda^(-1/2)``.
+
+    With the Gram matrix :math:`K = U \Lambda U'` of the exemplars, the features of a row are
+
+    .. math:: f(x) = \Lambda^{-1/2} U' k(Z, x),
+
+    so that :math:`f(x)' f(x')` is the kernel, up to the eigenvalues left out, and Gaussian output
+    weights are a Gaussian process with that covariance.
+    """
 
     kernel: ProductKernel
     exemplars: CellMoments
@@ -423,9 +412,12 @@ def product_kernel(
     levels: tuple[int, ...],
     factors: Float[np.ndarray, " column"],
 ) -> ProductKernel:
-    """Fix the rates of a kernel on its training rows.
+    r"""Fix the rates of a kernel on its training rows.
 
-    ``factors`` are the f of the real, then of the categorical columns.
+    .. math:: a_j = b_j f_j / \sum_i s_i f_i
+
+    ``factors`` are the f of the real, then of the categorical columns, s the spread of a column,
+    and b is 1 but for categories in the Laplace kernel. A typical pair of rows is one length apart.
     """
     relative_weights = weights / weights.sum()
     centred = cells.mean - relative_weights @ cells.mean
@@ -448,11 +440,15 @@ def product_kernel(
 def relevance_factors(
     observations: Observations, levels: tuple[int, ...], n_classes: int, strength: float
 ) -> Float[np.ndarray, " column"]:
-    """Factors f of the real, then of the categorical columns.
+    r"""Factors f of the real, then of the categorical columns.
 
-    Only labelled rows are used; they are in standard units. The most telling column has 1, one
-    that says nothing ``1 - strength``. The ``strength`` w lies between 0, where all factors are
-    1, and 1.
+    .. math:: f_j = (1 - w) + w \sqrt{I_j / \max_i I_i}, \quad
+        I_j = \max\{0, \overline{\log p(x_j | y) - \log p(x_j)} - \mathrm{df}_j / n_j\}
+
+    The relevance I of a column is its mutual information with the class, in nats, under one
+    Gaussian (or one table of level probabilities) a class, less its expectation by chance. Only
+    labelled rows are used; they are in standard units. The most telling column has 1, one that says
+    nothing ``1 - strength``. The ``strength`` w lies between 0, where all factors are 1, and 1.
     """
     rows = observations.take(observations.labels >= 0)
     if strength == 0 or n_classes < 2:

@@ -27,38 +27,6 @@ from bayesrbf.families.kernel_network.records import (
 from bayesrbf.mixture.gaussian import LOG_2PI
 
 # Criteria for the rates of a kernel: Gaussian processes on the class indicators.
-#
-# A column's rate is :math:`a_j = a^0_j g_j h`, with the fixed rate :math:`a^0`, a factor g of its
-# own and a factor h that all columns share. With the kernel :math:`K_{nm} = \exp(-\sum_j a_j
-# D_{jnm}) + \epsilon [n = m]`, row weights v, noise :math:`\nu` and the indicators R of the labels
-# less the classes' shares :math:`\pi`, there are two criteria.
-#
-# **Evidence.** The indicators, in units of their root mean square, are a Gaussian process with
-# signal variance s. Of C classes they have C - 1 orthonormal contrasts, whose log density is
-#
-# .. math:: \sum_{c < C} \log N(R_c; 0, s K + \nu V^{-1})
-#    - \tfrac{C - 1}{2} \sum_n [(v_n - 1) \log(2 \pi \nu) + \log v_n].
-#
-# The second sum makes a row of weight two the row twice.
-#
-# **Leave-one-out.** With :math:`G = K + \nu V^{-1}` and :math:`A = G^{-1} R`, the prediction of a
-# row's indicators from all other rows is in closed form, and so is its log score:
-#
-# .. math:: F_n = R_n - A_n / c_n, \quad
-#    c_n = \tfrac{u_n}{v_n} (G^{-1})_{nn} + \tfrac{v_n - u_n}{\nu}, \quad
-#    \sum_n v_n \log \mathrm{softmax}(t F_n + \log \pi)[y_n].
-#
-# Of a row of weight v the weight u of one subject is left out: all of it, or that of one of several
-# equal people. Were all of these left out, a row that stands in the table with two labels would be
-# predicted from the other label alone. It is not the log density of anything: with the prior it is
-# the log of a pseudo-posterior.
-#
-# All gradients come from one inverse. With the gradient g of the score in A and h in the diagonal
-# of :math:`G^{-1}`, that in G is :math:`-(G^{-1} g) A' - G^{-1} \mathrm{diag}(h) G^{-1}`.
-#
-# See Rasmussen and Williams (2006), Gaussian processes for machine learning, sections 5.4 and
-# 6.5.3; Sundararajan and Keerthi (2001), Predictive approaches for choosing hyperparameters in
-# Gaussian processes, Neural Computation 13, 1103-1118.
 
 
 class Judged(NamedTuple):
@@ -72,10 +40,14 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True)
 class RateLogPosterior:
-    """Log posterior of the rates, or log pseudo-posterior, given labelled rows.
+    r"""Log posterior of the rates, or log pseudo-posterior, given labelled rows.
 
-    Coordinates are the logarithms of the columns' own factors, of the common factor, of the noise
-    and of the signal variance s or the temperature t, as in the declared graph.
+    It is a criterion of the kernel
+
+    .. math:: K_{nm} = \exp\Big(-\sum_j a_j D_{jnm}\Big) + \epsilon [n = m]
+
+    plus the normal log priors of the coordinates: the logarithms of the factors of the columns, of
+    the common factor, of the noise, and of the signal variance s or the temperature t.
     """
 
     rows: RateRows
@@ -112,7 +84,12 @@ class RateLogPosterior:
 def rates_at(
     theta: Float[np.ndarray, " coordinate"], fixed: Float[np.ndarray, " column"]
 ) -> Float[np.ndarray, " column"]:
-    """Rates at the coordinates: log factors of the fixed rates."""
+    r"""Rates at the coordinates: log factors of the fixed rates.
+
+    .. math:: a_j = a^0_j g_j h
+
+    with a factor g for each column and a factor h that all columns share.
+    """
     rates: np.ndarray = fixed * np.exp(theta[:-3] + theta[-3])
     return rates
 
@@ -120,7 +97,17 @@ def rates_at(
 def log_evidence(
     kernel: Float[np.ndarray, "obs obs"], noise: float, signal: float, rows: RateRows
 ) -> Judged:
-    """Log density of the contrasts of the indicators."""
+    r"""Log density of the C - 1 orthonormal contrasts of the indicators.
+
+    The class indicators less the class shares, R, in units of their root mean square, are a
+    Gaussian process with signal variance s and noise :math:`\nu` over the row weights v:
+
+    .. math:: \sum_{c < C} \log N(R_c; 0, s K + \nu V^{-1})
+       - \tfrac{C - 1}{2} \sum_n [(v_n - 1) \log(2 \pi \nu) + \log v_n].
+
+    The second sum makes a row of weight two the row twice. See Rasmussen and Williams (2006),
+    Gaussian processes for machine learning, sections 5.4 and 6.5.3.
+    """
     weights, n_contrasts = rows.weights, rows.shares.size - 1
     mean_square = weights @ (rows.residuals**2).sum(axis=1) / (n_contrasts * weights.sum())
     responses = rows.residuals / np.sqrt(mean_square)
@@ -142,7 +129,21 @@ def log_evidence(
 def leave_one_out(
     kernel: Float[np.ndarray, "obs obs"], noise: float, temperature: float, rows: RateRows
 ) -> Judged:
-    """Log score of every label given all other rows and the other units of its own."""
+    r"""Log score of every label given all other rows and the other subjects of its row.
+
+    With the class indicators less the class shares, R, the prediction is in closed form:
+
+    .. math:: F_n = R_n - A_n / c_n, \quad A = G^{-1} R, \quad G = K + \nu V^{-1}, \quad
+       c_n = \tfrac{u_n}{v_n} (G^{-1})_{nn} + \tfrac{v_n - u_n}{\nu}, \\
+       \sum_n v_n \log \mathrm{softmax}(t F_n + \log \pi)[y_n].
+
+    Of a row of weight v the weight u of one subject is left out: all of it, or that of one of
+    several equal people. Were all of these left out, a row that stands in the table with two labels
+    would be predicted from the other label alone. The score is not a log density.
+
+    See Sundararajan and Keerthi (2001), Predictive approaches for choosing hyperparameters in
+    Gaussian processes, Neural Computation 13, 1103-1118.
+    """
     weights, residuals, left_out = rows.weights, rows.residuals, rows.left_out
     precision, _ = inverse(kernel + np.diag(noise / weights))
     smoothed, staying = precision @ residuals, (weights - left_out) / noise
@@ -152,6 +153,8 @@ def leave_one_out(
     # Residuals and shares make up the indicators, whose log softmax has this derivative.
     slope = weights[:, None] * (residuals + rows.shares - np.exp(log_p))
     by_prediction = temperature * slope
+    # All gradients come from one inverse: with the gradient g in A and h in the diagonal of G^-1,
+    # the gradient in G is -(G^-1 g) A' - G^-1 diag(h) G^-1.
     by_own = (by_prediction * smoothed).sum(axis=1) / left_out_precision**2
     by_precision = by_own * left_out / weights
     by_smoothed = -by_prediction / left_out_precision[:, None]
@@ -186,18 +189,6 @@ def inverse(gram: Float[np.ndarray, "obs obs"]) -> tuple[Float[np.ndarray, "obs 
 # the labelled rows, the first search from the fixed rates and each other from the mode before, and
 # the logarithms of the rates are averaged. For one network on eight tables, two sub-samples were
 # worse by .004 nats of held-out log loss than four, and eight no better. A stack has two.
-#
-# A rate multiplies the distance of two rows in its column, expected where a cell is missing. With
-# difference d of the means and sum :math:`s^2` of the variances of two real cells, and probability
-# o that two levels agree,
-#
-# .. math::
-#    E|x - x'| = s \sqrt{2 / \pi}\, e^{-d^2 / (2 s^2)} + d\, \mathrm{erf}(d / (s \sqrt 2)), \quad
-#    \tfrac12 E (x - x')^2 = \tfrac12 (d^2 + s^2), \quad
-#    P(\text{other level}) = 1 - o.
-#
-# Each distance is a negative definite function of two rows, so :math:`\exp(-\sum_j a_j D_j)`, with
-# ones on its diagonal, is a kernel for any rates :math:`a_j \ge 0` (Schoenberg 1938).
 
 
 SHARE, MIN_SAMPLE_ROWS, MAX_SAMPLE_ROWS = 0.75, 20, 300
@@ -272,7 +263,19 @@ def _one_of_each_subject(rows: Observations, rng: np.random.Generator) -> Int[np
 def expected_distances(
     cells: CellMoments, levels: tuple[int, ...], name: KernelName
 ) -> Float[np.ndarray, "column pair"]:
-    """Distances of all pairs of rows, reals then categorical columns, in the order of pdist."""
+    r"""Distances of all pairs of rows, reals then categorical columns, in the order of pdist.
+
+    With difference d of the means and sum :math:`s^2` of the variances of two real cells, and
+    probability o that two levels agree,
+
+    .. math::
+       E|x - x'| = s \sqrt{2 / \pi}\, e^{-d^2 / (2 s^2)} + d\, \mathrm{erf}(d / (s \sqrt 2)), \quad
+       \tfrac12 E (x - x')^2 = \tfrac12 (d^2 + s^2), \quad
+       P(\text{other level}) = 1 - o.
+
+    Each distance is a negative definite function of two rows, so :math:`\exp(-\sum_j a_j D_j)`,
+    with ones on its diagonal, is a kernel for any rates :math:`a_j \ge 0` (Schoenberg 1938).
+    """
     i, j = np.triu_indices(cells.n_rows, 1)
     means, variances = (np.ascontiguousarray(moments.T) for moments in (cells.mean, cells.variance))
     gap = np.abs(means.take(i, 1) - means.take(j, 1))

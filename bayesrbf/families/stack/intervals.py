@@ -293,6 +293,7 @@ def _inducing_features(
         previous = features[:step]
         feature[:] = rows.covariance(rows.take([pivot]))[:, 0] - previous[:, pivot] @ previous
         feature /= np.sqrt(residual[pivot])
+        # Below 0 only by rounding, which must not make a pivot a second time.
         residual = np.maximum(residual - feature**2, 0.0)
         residual[pivot] = 0.0
         chosen.append(pivot)

@@ -200,6 +200,7 @@ class SharedTraining:
 # Recipes of a stack's members, and the sets of members that a word stands for.
 
 
+# A blend that is followed further overfits (``STEPS`` in bayesrbf/mixture/fitted.py).
 BLEND_ITERATIONS, BLEND_TOL = 20, 1e-4
 NETWORK_TOL, NETWORK_ITERATIONS = 3e-3, 500
 N_BASIS = 250

@@ -29,20 +29,8 @@ from bayesrbf.families.stack.compiled import add_leaves
 
 # Trees of thresholds, and the classes of rows with any missing cells.
 #
-# A split sends a row left where its cell is at most the threshold. Where the cell is missing the
-# row goes both ways, by the shares s of the training rows that went there [1]_,
-#
-# .. math:: f(x_o) = \frac{1}{T} \sum_t \sum_l p_{tl} \prod_{k \in path(t, l)} w_{tk}(x_o), \quad
-#     w_{tk} \in \{0, 1\} \text{ where the cell is known}, \; \{s_{tk}, 1 - s_{tk}\} \text{ else},
-#
-# with class probabilities p of the leaves l. Boosting adds log odds of its leaves likewise. A row
-# without a cell gets the mean of all leaves by their training rows. Ways with less than 1/64 of a
-# row are not parted any more: the row goes where most rows went.
-#
 # Thresholds lie between ranks: trees are grown on the ranks of the cells among those of training,
 # so units and monotone transforms of a column change nothing.
-#
-# .. [1] Quinlan (1993), C4.5: programs for machine learning, chapter 3.
 
 
 @stored
@@ -62,7 +50,19 @@ class Trees:
     roots: Int32[np.ndarray, " tree"]
 
     def sums(self, cells: Float[np.ndarray, "obs column"]) -> Float[np.ndarray, "obs label"]:
-        """Sums of the leaves' values over all trees. Missing cells are NaN."""
+        r"""Sums of the leaves' values over all trees. Missing cells are NaN.
+
+        A split k sends a row left where its cell is at most the threshold. Where the cell is
+        missing the row goes both ways, by the shares s of the training rows that went there:
+
+        .. math:: \sum_t \sum_l v_{tl} \prod_{k \in path(t, l)} w_{tk}(x_o), \quad
+            w_{tk} \in \{0, 1\} \text{ where the cell is known}, \;
+            \{s_{tk}, 1 - s_{tk}\} \text{ else},
+
+        with values v of the leaves l. A row without a cell gets the mean of all leaves by their
+        training rows. Below 1/64 of a row it goes where most rows went. See Quinlan (1993), C4.5:
+        programs for machine learning, chapter 3.
+        """
         totals = np.zeros((len(cells), self.leaves.shape[1]))
         arrays = self.feature, self.threshold, self.onward, self.left_share, self.leaves
         add_leaves(np.ascontiguousarray(cells), *arrays, self.roots, totals)
@@ -95,8 +95,9 @@ class Forest:
     def log_probabilities(
         self, cells: Float[np.ndarray, "obs column"]
     ) -> Float[np.ndarray, "obs label"]:
-        """Class log probabilities of rows. Missing cells are NaN."""
+        """Class log probabilities of rows, of the mean over trees. Missing cells are NaN."""
         means = self.trees.sums(cells) / self.trees.roots.size
+        # A class may have no training row in any leaf that a row reaches.
         logs: np.ndarray = np.log(np.maximum(means, POOL_PRIOR.least))
         return logs
 
