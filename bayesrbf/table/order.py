@@ -207,9 +207,7 @@ class _Cells:
     @classmethod
     def of(cls, rows: Observations) -> _Cells:
         """Ranks and numbers of the cells of a table."""
-        ranks = np.empty(rows.real.shape[::-1], np.uint32)
-        for block in in_blocks(len(ranks), rows.n_obs, cached=True):
-            ranks[block] = _cell_ranks(rows.real.T[block])
+        ranks = cell_ranks(rows.real)
         sizes = rows.codes.max(axis=0, initial=-1) + 1
         first = np.cumsum(sizes) - sizes + 1
         levels = np.where(rows.codes < 0, 0, rows.codes + first).T
@@ -328,11 +326,16 @@ def _parted(colours: Colours, contents: Colours) -> Colours | None:
     return np.where(np.arange(colours.size) == chosen, ~colours, colours)
 
 
-def _cell_ranks(columns: Float[np.ndarray, "column row"]) -> UInt32[np.ndarray, "column row"]:
-    """Ranks of the cells of each column from 1; 0 where they are missing."""
-    ranks = _ranks(columns)
-    ranks += 1
-    ranks[np.isnan(columns)] = 0
+def cell_ranks(cells: Float[np.ndarray, "row column"]) -> UInt32[np.ndarray, "column row"]:
+    """Rank of each cell among the distinct values of its column, from 1; 0 where it is missing.
+
+    >>> cell_ranks(np.array([[7.0], [1e300], [np.nan], [7.0]]))
+    array([[1, 2, 0, 1]], dtype=uint32)
+    """
+    ranks = np.empty(cells.shape[::-1], np.uint32)
+    for block in in_blocks(len(ranks), len(cells), cached=True):
+        ranks[block] = _ranks(cells.T[block]) + 1
+    ranks[np.isnan(cells.T)] = 0
     return ranks
 
 

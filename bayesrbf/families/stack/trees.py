@@ -26,6 +26,7 @@ from bayesrbf.base.records import (
 )
 from bayesrbf.base.rows import Observations, Order
 from bayesrbf.families.stack.compiled import add_leaves
+from bayesrbf.table.order import cell_ranks
 
 # Trees of thresholds, and the classes of rows with any missing cells.
 #
@@ -139,25 +140,6 @@ def tree_cells(rows: Observations) -> Float[np.ndarray, "obs column"]:
     return np.concatenate([rows.real, codes], axis=1)
 
 
-def ranked(
-    cells: Float[np.ndarray, "obs column"],
-) -> tuple[Float32[np.ndarray, "obs column"], list[Float[np.ndarray, " _"]]]:
-    """Rank of every cell among the distinct values of its column, and these values, ascending.
-
-    >>> ranked(np.array([[7.0], [1e300], [np.nan], [7.0]]))
-    (array([[ 0.],
-           [ 1.],
-           [nan],
-           [ 0.]], dtype=float32), [array([7.e+000, 1.e+300])])
-    """
-    values = [np.unique(column[~np.isnan(column)]) for column in cells.T]
-    ranks = np.full(cells.shape, np.nan, np.float32)
-    for column, different in enumerate(values):
-        observed = ~np.isnan(cells[:, column])
-        ranks[observed, column] = np.searchsorted(different, cells[observed, column])
-    return ranks, values
-
-
 def grouped(
     ranks: Float32[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
 ) -> tuple[Float32[np.ndarray, " obs"], Float[np.ndarray, " group"]]:
@@ -248,11 +230,12 @@ class TreeRows:
         return np.ldexp(np.round(mantissas * DIGITS) / DIGITS, exponents)
 
     @cached_property
-    def ranked(self) -> tuple[Float32[np.ndarray, "obs column"], list[Float[np.ndarray, " _"]]]:
-        """Ranks of the cells and the distinct values of each column; 0 in one without a cell."""
-        ranks, values = ranked(self.cells)
+    def ranks(self) -> Float32[np.ndarray, "obs column"]:
+        """Rank of each cell among the distinct values of its column, from 0; NaN where missing."""
+        ranks = cell_ranks(self.cells).T.astype(np.float32, order="C") - 1
+        ranks[ranks < 0] = np.nan
         ranks[:, np.isnan(ranks).all(axis=0)] = 0.0  # no split uses such a column
-        return ranks, values
+        return ranks
 
     def fit(
         self,
@@ -289,9 +272,8 @@ def grow_forest(rows: TreeRows, *, n_trees: int, seed: int, extra: bool = False)
         )
     else:
         model = RandomForestClassifier(n_trees, max_samples=drawn, random_state=seed)
-    ranks, values = rows.ranked
     # Rows are drawn as often as they weigh.
-    rows.fit(model, ranks, np.arange(rows.labels.size), rows.used)
+    rows.fit(model, rows.ranks, np.arange(rows.labels.size), rows.used)
     nodes = [
         _Nodes(
             tree.feature.astype(np.intp),
@@ -302,7 +284,7 @@ def grow_forest(rows: TreeRows, *, n_trees: int, seed: int, extra: bool = False)
         )
         for tree in (estimator.tree_ for estimator in model.estimators_)
     ]
-    trees = _joined(nodes, values)
+    trees = _joined(nodes, rows.cells)
     # In single precision shares sum to one but for rounding.
     leaves = trees.leaves / trees.leaves.sum(axis=1, keepdims=True)
     return Forest(replace(trees, leaves=leaves))
@@ -319,8 +301,7 @@ def grow_boosting(rows: TreeRows, *, n_steps: int, seed: int) -> Boosting:
     model = HistGradientBoostingClassifier(
         max_iter=n_steps, max_leaf_nodes=int(leaves), random_state=seed, **BOOSTING
     )
-    ranks, values = rows.ranked
-    groups = [grouped(column, rows.used) for column in ranks.T]
+    groups = [grouped(column, rows.used) for column in rows.ranks.T]
     codes = np.stack([of_column for of_column, _ in groups], axis=1)
     with threadpool_limits(1, user_api="openmp"):  # threads that wait spin beside other work
         rows.fit(model, codes[row_index], row_index, (rows.used / copies)[row_index])
@@ -341,7 +322,7 @@ def grow_boosting(rows: TreeRows, *, n_steps: int, seed: int) -> Boosting:
     base = np.full(rows.n_classes, ABSENT)
     base[model.classes_] = 0.0
     base[classes] = np.ravel(model._baseline_prediction)
-    return Boosting(_joined(nodes, values, [edges for _, edges in groups]), base)
+    return Boosting(_joined(nodes, rows.cells, [edges for _, edges in groups]), base)
 
 
 @dataclass(frozen=True)
@@ -367,7 +348,7 @@ def _in_columns(
 
 def _joined(
     nodes: Sequence[_Nodes],
-    values: Sequence[Float[np.ndarray, " _"]],
+    cells: Float[np.ndarray, "obs column"],
     edges: Sequence[Float[np.ndarray, " _"]] | None = None,
 ) -> Trees:
     """The arrays of trees, one after another; thresholds lie between groups that have edges."""
@@ -383,7 +364,8 @@ def _joined(
             # A threshold that separates known cells from missing ones is infinite.
             last = edges[column][np.minimum(ranks, edges[column].size - 1).astype(np.intp)]
             ranks = np.where(ranks < np.inf, last + 0.5, np.inf)
-        threshold[in_column] = unranked(ranks, values[column])
+        values = np.unique(cells[:, column])
+        threshold[in_column] = unranked(ranks, values[~np.isnan(values)])
     onward = np.concatenate([tree.right + root for tree, root in zip(nodes, roots, strict=False)])
     onward[~split] = np.arange((~split).sum())
     weights = np.concatenate([tree.rows for tree in nodes])

@@ -29,7 +29,6 @@ from bayesrbf.families.stack.trees import (
     Trees,
     grow_boosting,
     grow_forest,
-    ranked,
     tree_cells,
     unranked,
 )
@@ -78,7 +77,7 @@ def by_leaves(trees: Trees, row: np.ndarray, node: int) -> np.ndarray:
 @pytest.mark.parametrize("extra", [False, True])
 def test_complete_rows_get_what_a_forest_of_scikit_learn_says(extra: bool) -> None:
     cells, labels = table()
-    ranks, _ = ranked(cells)
+    ranks = rows_of(cells, labels).ranks
     model = (ExtraTreesClassifier if extra else RandomForestClassifier)(20, random_state=0)
     theirs = model.fit(ranks, labels).predict_proba(ranks)
     found = np.exp(grown(cells, labels, 20, extra).log_probabilities(cells))
@@ -90,7 +89,7 @@ def test_complete_rows_get_what_boosting_of_scikit_learn_says(n_classes: int) ->
     """Of a class without a row, too: it is all but impossible."""
     cells, labels = table()
     labels = np.where(labels == 0, 0, 2) if n_classes == 2 else labels
-    ranks, _ = ranked(cells)
+    ranks = rows_of(cells, labels).ranks
     model = HistGradientBoostingClassifier(
         max_iter=5, max_leaf_nodes=MIN_LEAVES, random_state=0, **BOOSTING
     )
