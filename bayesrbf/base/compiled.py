@@ -95,7 +95,7 @@ class Postponement(event.Listener):
                     self._before[number] = signal.signal(number, self._keep)
 
     def on_end(self, event: Any) -> None:
-        """Restore the handlers when the compilation ends, and call that of the first kept signal."""
+        """Restore the handlers after a compilation, and handle the first signal that was kept."""
         if event.data["dispatcher"] is not self._compiling:
             return
         before, kept = self._before, self._kept

@@ -135,9 +135,9 @@ def centred_draws(
 ) -> Float[np.ndarray, "draw obs label"]:
     """Draws of class probabilities, shifted in log odds so that their median is the centre.
 
-    The centre has the log odds of ``reported`` times the median correction: rule 6 of the
-    intervals of a stack. Under label noise, the share ``label_noise`` of every draw is then uniform
-    over the classes.
+    The centre has the log odds of ``reported`` times the median correction: rule 6 of the intervals
+    of a stack. Under label noise, the share ``label_noise`` of every draw is then uniform over the
+    classes. Each class is shifted alone: a draw need not sum to one over the classes.
     """
     shifted = log_odds(p, MIN_DISTANCE_TO_CERTAINTY)
     centre = log_odds(reported, MIN_DISTANCE_TO_CERTAINTY)
