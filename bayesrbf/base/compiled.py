@@ -170,7 +170,10 @@ def entry_point[F: Callable[..., object]](function: F) -> F:
 
 
 def _keep_on_disk(compiled: Any) -> None:
-    """Keep machine code beside the package or in the home, or else among temporary files."""
+    """Enable Numba's disk cache: beside the package or in the home, or else among temporary files.
+
+    PermissionError if the temporary folder is not of this user alone.
+    """
     try:
         compiled.enable_caching()
     except RuntimeError:

@@ -85,10 +85,11 @@ def summarised(
     prob: float,
     reported: Float[np.ndarray, "obs label"] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Fields of :class:`PredictiveSummary` but the log density, from the draws.
+    """Fields of :class:`PredictiveSummary` but ``log_density`` and ``prob``, from the draws.
 
     The weights of the draws sum to one for every row; None: equal weights. ``reported`` are class
-    probabilities, by default the mean of the draws.
+    probabilities, by default the mean of the draws; the field ``mean`` has them, and intervals
+    include them.
     """
     n_draws = len(p)
     shares = np.full(p.shape[:2], 1 / n_draws) if weights is None else weights

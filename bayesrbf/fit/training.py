@@ -281,7 +281,7 @@ def _refuse_arguments(reading: Reading) -> None:
 
 
 def _refuse_inference(reading: Reading, n_rows: int) -> None:
-    """ValueError where draws need rows in memory, and these are too many."""
+    """ValueError unless inference is "map": draws need rows in memory, and these are too many."""
     inference = reading.arguments["inference"]
     if inference != "map":
         raise ValueError(

@@ -370,7 +370,10 @@ class FittedStack(FittedModel):
         return pd.DataFrame(values, index, pd.Index(list(learned), name=names.MEMBER))
 
     def member_table(self, seed: int) -> pd.DataFrame:
-        """Weights, their posterior, temperatures and held-out losses in nats, member by member."""
+        """Weights, their posterior, temperatures and held-out losses in nats, member by member.
+
+        The last line is the stack. Interval ends are quantiles at 5 % and 95 %.
+        """
         import pandas as pd
 
         from bayesrbf.inference.laplace import laplace

@@ -114,7 +114,7 @@ class SharedTraining:
     _fewer: dict[int, SharedTraining] = field(default_factory=dict, init=False)
 
     def at_most(self, most: int) -> SharedTraining:
-        """Training on at most ``most`` rows, a sample balanced over the classes if there are more."""
+        """Training on at most ``most`` rows, drawn with balanced classes if there are more."""
         if self.rows.n_obs <= most:
             return self
         if most not in self._fewer:
