@@ -118,10 +118,11 @@ def keeping(
     before: Float[np.ndarray, "*rows label"],
     offsets: Float[np.ndarray, " label"] | None,
 ) -> Float[np.ndarray, "*rows label"]:
-    """Log probabilities with the log odds of fixed classes as in ``before``, shifted by offsets.
+    """Log probabilities ``log_p`` in which fixed classes have their probabilities of ``before``.
 
-    A class is fixed where its offset, which is added to ``before``, is not NaN. Free classes share
-    the remaining probability in the proportions of ``log_p``. None fixes no class.
+    A class is fixed where its offset is not NaN. Its probability is ``softmax(before + offset)``
+    over all classes, with offset 0 for free classes, which share the remaining probability in the
+    proportions of ``log_p``. ``log_p`` as it is if ``offsets`` is None.
 
     >>> offsets = np.array([np.nan, np.nan, 0.0])
     >>> np.exp(keeping(np.log([0.9, 0.05, 0.05]), np.log([0.2, 0.3, 0.5]), offsets)).round(3)
@@ -304,6 +305,8 @@ def ranked(
     values: Float[np.ndarray, " item"], rounding: float = ROUNDING_OF_RANKS
 ) -> Int[np.ndarray, " item"]:
     """Indices that sort the values in falling order; values equal but for rounding stay in order.
+
+    NaN comes last.
 
     >>> ranked(np.array([1.0, 3.0, 3.0 + 1e-14, 7.0])).tolist()
     [3, 1, 2, 0]

@@ -93,7 +93,11 @@ class PackedArrays:
         self._nodes: dict[tuple[str, tuple[int, ...], bytes], dict[str, Any]] = {}
 
     def node(self, array: np.ndarray) -> dict[str, Any]:
-        """JSON node that refers to a stored array, little-endian and in C order."""
+        """JSON node that refers to an array, which is stored unless an equal array is.
+
+        The array must be little-endian and in C order. The only key of the node is the encoding:
+        "array", "single", "coded" or "coded single".
+        """
         key = _key(array)
         if key not in self._nodes:
             coded = _coded(array)
@@ -144,7 +148,11 @@ class StoredArrays:
         return self._read[key]
 
     def _made(self, kind: str, content: Any) -> np.ndarray:
-        """The array of a node, newly made."""
+        """New array with the cells that a node refers to; ValueError if the content is malformed.
+
+        ``kind`` is "array", "single" (widened to doubles), or "coded" or "coded single" (indices of
+        cells among distinct values, and these values).
+        """
         if kind == "array":
             return self._copy(self._cells(content))
         if kind == "single":
@@ -163,7 +171,7 @@ class StoredArrays:
         return cells.astype("<f8")
 
     def _decoded(self, numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """The values of the numbers."""
+        """Value of every cell, ``values[numbers]``; ValueError unless all numbers are indices."""
         if numbers.dtype.kind != "u" or values.ndim != 1:
             raise ValueError("its numbers are not unsigned, or its values no list")
         if numbers.size and int(numbers.max()) >= values.size:
@@ -185,7 +193,10 @@ class StoredArrays:
         return cells.copy()
 
     def _cells(self, location: Any) -> np.ndarray:
-        """View of the cells at a location."""
+        """View of the cells at a location, in its shape.
+
+        ValueError if the location is malformed or reaches beyond its strip.
+        """
         name, start, shape = _checked_list(location, 3)
         if not all(type(n) is int and n >= 0 for n in [start, *_checked_list(shape)]):
             raise ValueError(
@@ -217,7 +228,10 @@ def _narrowed(array: np.ndarray) -> np.ndarray:
 
 
 def _coded(array: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Index of each cell among the distinct values, and the values; None where that is larger."""
+    """Index of each cell among the distinct values, and the values; None where that is larger.
+
+    Values are distinct by their bits, and in the order of their first appearance.
+    """
     if array.itemsize == 1 or array.size * array.itemsize <= ENTRY:
         return None
     flat = array.ravel()
@@ -378,7 +392,10 @@ class _Store:
 
 
 def _pack(value: Any, where: str, store: _Store) -> Any:
-    """A value as JSON; ``where`` is its path, for error messages."""
+    """JSON of a value, whose arrays and records go into ``store``.
+
+    ``where`` is the path of the value, for error messages. StateError if a file cannot hold it.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or type(value) in (bool, int, str):
@@ -406,7 +423,10 @@ def _pack(value: Any, where: str, store: _Store) -> Any:
 
 
 def _pack_array(value: np.ndarray, where: str, store: _Store) -> dict[str, Any]:
-    """JSON node of an array: numbers go into strips, strings and objects into the node itself."""
+    """JSON node of an array: numbers go into strips, strings and objects into the node itself.
+
+    StateError for any other dtype.
+    """
     if value.dtype.kind in "OU":
         cells = [_pack(cell, where, store) for cell in value.ravel().tolist()]
         return {"objects": [value.dtype.kind, list(value.shape), cells]}
@@ -428,7 +448,7 @@ def _pack_mapping(value: Mapping[Any, Any], where: str, store: _Store) -> dict[s
 
 
 def _pack_record(value: Any, where: str, store: _Store) -> dict[str, Any]:
-    """JSON node of a record, or the number of an equal record that was packed before."""
+    """JSON node of a record; ``{"same": number}`` if an equal record was packed before."""
     packed = {"record": [type(value).__name__, _pack_fields(value, where, store)]}
     number = len(store.records)
     first = store.records.setdefault(json.dumps(_numbered(packed, store)), number)
@@ -456,7 +476,10 @@ def _pack_fields(value: Any, where: str, store: _Store) -> dict[str, Any]:
 
 
 def _pack_frame(value: Any, where: str) -> list[Any]:
-    """A frame without rows: library, column names and dtypes."""
+    """Library of a frame without rows, and a pair [name, dtype] for each column.
+
+    StateError if the frame has rows or is of another library.
+    """
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(value, eager_only=True)
@@ -546,7 +569,10 @@ class _Read(NamedTuple):
 
 
 def _unpack(tree: Any, read: _Read) -> Any:
-    """Build one value."""
+    """Value that a JSON tree stands for; StateError if the tree is malformed.
+
+    Records that are built are appended to ``read.records``.
+    """
     if isinstance(tree, list):
         return [_unpack(item, read) for item in tree]
     if not isinstance(tree, dict):
@@ -578,7 +604,7 @@ def _read_pairs(content: Any, read: _Read) -> dict[Any, Any]:
 
 
 def _read_objects(content: Any, read: _Read) -> np.ndarray:
-    """An array of strings or objects, whose shape must match its listed cells."""
+    """Array of strings (kind U) or objects (kind O); StateError if shape and cells disagree."""
     kind, shape, cells = _list(content)
     values = [_unpack(cell, read) for cell in _list(cells)]
     if kind not in ("O", "U") or math.prod(shape) != len(values) or min(shape, default=0) < 0:
@@ -589,9 +615,10 @@ def _read_objects(content: Any, read: _Read) -> np.ndarray:
 
 
 def _read_record(content: Any, read: _Read) -> Any:
-    """A record with the fields of its class, checked against its laws.
+    """Record with the fields of its class, checked, and appended to ``read.records``.
 
-    A field that has a default may be absent: an older version did not know it.
+    A field that has a default may be absent: an older version did not know it. OtherVersionError if
+    the class or a field is unknown, or another field is absent.
     """
     name, fields = _list(content)
     cls: Any = _class_named(name)
@@ -647,7 +674,7 @@ def _read_enum(content: Any, read: _Read) -> Enum:
 
 
 def _read_frame(content: Any, read: _Read) -> Any:
-    """An empty frame of a library that is installed."""
+    """Frame of pandas or polars without rows; StateError if library or dtypes are unknown."""
     import narwhals.stable.v2 as nw
 
     library, columns = _list(content)
@@ -771,7 +798,10 @@ def save_state(path: str | os.PathLike[str], kind: str, state: dict[str, Any]) -
 
 
 def encode(kind: str, tree: Any, arrays: dict[str, np.ndarray], path: str) -> bytes:
-    """The bytes of a file that holds a packed state."""
+    """Content of a file in safetensors' format: arrays, and a manifest with the state and a seal.
+
+    ArtefactError beyond the limits of a file; ``path`` is for its message.
+    """
     manifest = {
         "protocol": PROTOCOL,
         "kind": kind,
@@ -858,7 +888,7 @@ def _read_header(content: bytes, size: int, path: str) -> tuple[dict[str, Any], 
 
 
 def _check_limits(text: str, n_arrays: int, size: int, path: str) -> None:
-    """Refuse what is beyond the limits, when writing and when reading."""
+    """ArtefactError if a file, its manifest ``text``, nesting or number of arrays is too large."""
     for count, most, unit in (
         (size, MAX_FILE, "bytes"),
         (len(text.encode()), MAX_BYTES, "bytes of manifest"),
@@ -876,7 +906,7 @@ def _description(array: np.ndarray) -> list[Any]:
 
 
 def _check_arrays(header: dict[str, Any], described: Any, n_bytes: int) -> None:
-    """Refuse arrays that differ from the manifest in name, dtype or shape, or from the data."""
+    """StateError if arrays differ from the manifest, or their dtypes and shapes from the data."""
     if not isinstance(described, dict) or set(described) != set(header):
         raise StateError("its arrays are not those of its manifest")
     for name, entry in header.items():

@@ -189,7 +189,7 @@ class DaskBlocks[T]:
         return DaskBlocks(tuple(dask.persist(*self.tasks)))
 
     def reduce(self, combine: Callable[[T, T], T]) -> T:
-        """All blocks combined in a tree.
+        """One value: all blocks, in their order, combined in a tree of tasks on the cluster.
 
         ClusterError if a worker dies of a block again and again, or no worker is left.
         """
@@ -214,7 +214,10 @@ def _fold[T](combine: Callable[[T, T], T], *blocks: T) -> T:
 
 
 def computed(root: Any) -> Any:
-    """The result of a task; errors of the function are raised as they are."""
+    """Result of a task, once it is there; errors of the function are raised as they are.
+
+    ClusterError if a worker dies of the task again and again, or no worker is left.
+    """
     from distributed import KilledWorker, default_client, wait
 
     client = default_client()
@@ -237,7 +240,11 @@ def computed(root: Any) -> Any:
 
 
 def _alone_since(client: Any, before: float | None) -> float | None:
-    """Time in seconds since which no worker is left, or None; ClusterError beyond ``PATIENCE``."""
+    """Clock time at which the cluster was first seen without a worker; None if it has workers.
+
+    ``before`` is the previous result. Times are in seconds. ClusterError if no worker comes for
+    ``PATIENCE`` seconds, or the scheduler cannot be reached.
+    """
     try:
         workers = client.scheduler_info()["workers"]
     except OSError as error:
@@ -292,7 +299,9 @@ class Collection:
 
 
 def is_collection(X: Any) -> bool:
-    """Whether something is a table out of memory; a memory map is an array as well.
+    """Whether X is a table out of memory: a path, Dask collection, lazy frame or chunked array.
+
+    A memory map counts as an array in memory.
 
     >>> is_collection("registry.parquet"), is_collection(np.zeros((2, 2)))
     (True, False)
@@ -306,9 +315,10 @@ def is_collection(X: Any) -> bool:
 
 
 def as_collection(X: Any, names: tuple[str, ...] | None = None) -> Collection | None:
-    """Blocks of a table out of memory; None for a table in memory.
+    """Blocks of a table out of memory or of a memory map; None for any other table.
 
-    ``names`` are the columns to read of a file or a lazy frame, where it has them all.
+    ``names`` are the columns to read of a file or a lazy frame. All columns are read if one of them
+    is absent.
     """
     if isinstance(X, str | os.PathLike):
         return _of_files(Path(X), names)
@@ -327,7 +337,7 @@ def _is_lazy_frame(X: Any) -> bool:
 
 
 def _of_array(X: Any) -> Collection:
-    """Rows of a stored array, in multiples of its chunks."""
+    """Blocks of rows of a stored array, cut at multiples of its chunks; ValueError if not 2-D."""
     if X.ndim != 2:
         raise ValueError(f"X must have rows and columns; received an array of shape {X.shape}.")
     chunk = getattr(X, "chunks", (1,))[0]
@@ -346,7 +356,10 @@ def _slice(X: Any, rows: slice) -> np.ndarray:
 
 
 def _of_dask(X: Any) -> Collection:
-    """Partitions of a Dask collection: tasks on a cluster, or computed in this process."""
+    """Partitions of a Dask collection: tasks on a cluster, or computed in this process.
+
+    Their lengths are None for frames, and for arrays of unknown chunks.
+    """
     lengths = None
     if hasattr(X, "chunks"):
         if X.ndim != 2:
@@ -362,7 +375,10 @@ def _of_dask(X: Any) -> Collection:
 
 
 def _of_lazy_frame(X: Any, names: tuple[str, ...] | None) -> Collection:
-    """A query of polars, run once into a temporary file in blocks of rows."""
+    """Blocks of the result of a polars query, which is run once into a temporary Parquet file.
+
+    Only the columns ``names`` are selected, if the query has all of them.
+    """
     import polars
 
     has_names = names is not None and set(names) <= set(X.collect_schema().names())
@@ -380,7 +396,11 @@ def _of_lazy_frame(X: Any, names: tuple[str, ...] | None) -> Collection:
 
 
 def _of_files(path: Path, names: tuple[str, ...] | None) -> Collection:
-    """Row groups of a Parquet file, or of all files of a folder in the order of their names."""
+    """Row groups of a Parquet file, or of all files of a folder in the order of their names.
+
+    Only the columns ``names`` are read of a file that has all of them. FileNotFoundError without a
+    file, ValueError if a file is not Parquet.
+    """
     try:
         import pyarrow.parquet as parquet
         from pyarrow.lib import ArrowInvalid
@@ -451,9 +471,10 @@ def _put_together(answered: Iterable[Any], like: Any) -> Any:
 
 
 def _lazy_answers(X: Any, tasks: Sequence[Any], answer: Callable[[Any], Any], like: Any) -> Any:
-    """Lazy answers about the partitions of a Dask collection.
+    """Answers about the partitions of a Dask collection, not yet computed.
 
-    Of arrays arrays, of frames frames; a dataset has lazy arrays, for which rows are counted.
+    Their type follows ``like``, the answer about a single row: a Dask array, a Dask frame, or an
+    xarray dataset of Dask arrays. For a dataset the rows of X are counted at once.
     """
     from dask import array, delayed
 

@@ -61,7 +61,7 @@ class Announcement(event.Listener):
     reported = False
 
     def on_start(self, event: Any) -> None:
-        """Announce the compilation; an entry point that is read from the disk is not compiled."""
+        """Log a warning when the first kernel is compiled; none if it is read from the disk."""
         if not self.reported and _is_ours(event):
             self.reported = True
             logging.getLogger("bayesrbf").warning(
@@ -86,7 +86,7 @@ class Postponement(event.Listener):
         self._kept: list[signal.Signals] = []
 
     def on_start(self, event: Any) -> None:
-        """Keep what Python handles from now on."""
+        """Replace the handlers of ending signals when a compilation starts in the main thread."""
         in_main = threading.current_thread() is threading.main_thread()
         if self._compiling is None and in_main and _is_ours(event):
             self._compiling = event.data["dispatcher"]
@@ -95,7 +95,7 @@ class Postponement(event.Listener):
                     self._before[number] = signal.signal(number, self._keep)
 
     def on_end(self, event: Any) -> None:
-        """Let the first that came do what it would have done."""
+        """Restore the handlers after a compilation, and handle the first signal that was kept."""
         if event.data["dispatcher"] is not self._compiling:
             return
         before, kept = self._before, self._kept
@@ -154,7 +154,10 @@ def exact_kernel[F: Callable[..., object]](function: F) -> F:
 
 
 def entry_point[F: Callable[..., object]](function: F) -> F:
-    """Compile a kernel that Python calls, and keep the machine code on disk if possible."""
+    """Compile a kernel that Python calls, and keep the machine code on disk if possible.
+
+    The qualified name of ``function`` gets the fingerprint of all kernels.
+    """
     # Files on disk take this name. Otherwise files of other sources would be opened, and an
     # index that names a moved type or a deleted module cannot be read.
     cast(Any, function).__qualname__ += f"-{SOURCES[:16]}"
@@ -167,7 +170,10 @@ def entry_point[F: Callable[..., object]](function: F) -> F:
 
 
 def _keep_on_disk(compiled: Any) -> None:
-    """Keep machine code beside the package or in the home, or else among temporary files."""
+    """Enable Numba's disk cache: beside the package or in the home, or else among temporary files.
+
+    PermissionError if the temporary folder is not of this user alone.
+    """
     try:
         compiled.enable_caching()
     except RuntimeError:
@@ -181,7 +187,10 @@ def _keep_on_disk(compiled: Any) -> None:
 
 
 def _private_folder() -> Path:
-    """Make a temporary folder of this user alone: who can write to it has his code run."""
+    """Path of a temporary folder of this user alone, made if absent; PermissionError if it is not.
+
+    Whoever can write to the folder can have code run as this user.
+    """
     if not hasattr(os, "getuid"):
         raise PermissionError("who owns a folder is not known on this system")
     folder = Path(tempfile.gettempdir(), f"bayesrbf-{os.getuid()}")
@@ -193,10 +202,10 @@ def _private_folder() -> Path:
 
 
 def _compiled_once(path: Path, compile_or_load: Callable[..., Any], *types: Any) -> Any:
-    """Compile an entry point, or load what another process was compiling meanwhile.
+    """Result of ``compile_or_load(*types)``, called while the file ``path`` is locked.
 
-    Three processes that start at once would compile the same for minutes. The system lets go of the
-    lock when its process ends, however it ends.
+    Three processes that start at once would compile the same for minutes: two of them load what the
+    first has compiled. The system lets go of the lock when its process ends, however it ends.
     """
     with ExitStack() as held:
         with suppress(ImportError, OSError):  # Windows, or a file system without locks

@@ -100,7 +100,7 @@ def writing_together(folder: str | os.PathLike[str], names: Iterable[str]) -> It
 
 
 def _refuse_folders(target: Path, names: Iterable[str]) -> None:
-    """Refuse to replace a folder by a file."""
+    """IsADirectoryError if a folder in ``target`` has one of the names."""
     for name in names:
         if (target / name).is_dir():
             raise IsADirectoryError(
@@ -110,7 +110,10 @@ def _refuse_folders(target: Path, names: Iterable[str]) -> None:
 
 
 def _exchange(beside: Path, target: Path) -> None:
-    """Move old files out and new files in, in steps that :func:`_undo` can reverse."""
+    """Move the files of ``beside`` into ``target``, in steps that :func:`_undo` can reverse.
+
+    Old files of equal names move the other way. After an error ``target`` is as before.
+    """
     journal = target / UNFINISHED
     names = os.listdir(beside)
     _refuse_folders(target, names)

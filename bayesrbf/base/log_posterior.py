@@ -177,7 +177,7 @@ class Coordinates:
     def to_unconstrained(
         self, values: Mapping[str, np.ndarray]
     ) -> Float[np.ndarray, " coordinate"]:
-        """Coordinates of one point."""
+        """Unconstrained coordinates of one point, whose constrained values are given by name."""
         simplices = self._simplices
         theta = np.zeros(self._dimension)
         theta[simplices.indices] = simplices.coordinates(simplices.entries(values))
@@ -190,7 +190,7 @@ class Coordinates:
     def to_constrained(
         self, thetas: Float[np.ndarray, "*batch coordinate"]
     ) -> dict[str, np.ndarray]:
-        """Constrained values of one point or of many."""
+        """Constrained values by name; dims of the batch come first, then those of the variable."""
         simplices = self._simplices
         batch = thetas.shape[:-1]
         probabilities = simplices.probabilities(thetas[..., simplices.indices])

@@ -341,7 +341,7 @@ class MixturePrior:
         units: Standardisation,
         marginals: tuple[Float[np.ndarray, " _"], ...],
     ) -> MixtureHyperparameters:
-        """Fix every number of the prior for one table, in the user's units.
+        """Hyper-parameters of the prior for one table, in the user's units.
 
         The units of the columns are the prior's centre and scale; ``marginals`` are the level
         probabilities of each categorical column, positive.
@@ -416,7 +416,7 @@ class MixtureHyperparameters:
         return replace(self, location=zeros, scale=zeros + 1)
 
     def reordered(self, order: Order) -> MixtureHyperparameters:
-        """Put the columns in another order."""
+        """Hyper-parameters with the columns in another order."""
         return replace(
             self,
             location=self.location[order.features],

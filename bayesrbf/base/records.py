@@ -52,7 +52,7 @@ class Lawful(Protocol):
 
 
 def named[T](kind: type[T]) -> type[T]:
-    """Register a class under its name in files; names are unique."""
+    """The class, registered under its name in files; TypeError if another class has the name."""
     other = STORED.get(kind.__name__, kind)
     if other.__module__ != kind.__module__:
         raise TypeError(

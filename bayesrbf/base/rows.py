@@ -290,7 +290,11 @@ class Subjects:
 
 
 def joined_subjects(tables: Sequence[tuple[Subjects | None, int]]) -> Subjects | None:
-    """Subjects of the rows of several tables; ``tables`` has each with its number of rows."""
+    """Subjects of the rows of several tables; ``tables`` has each with its number of rows.
+
+    Equal numbers in two tables stand for one subject. Each row of a table without subjects is a new
+    subject. None if no table has subjects.
+    """
     known = [subjects for subjects, _ in tables if subjects is not None]
     if not known:
         return None
@@ -509,7 +513,10 @@ class MixtureParameters:
         components: Int[np.ndarray, " chosen"] | slice,
         groups: Int[np.ndarray, " group"] | slice,
     ) -> MixtureParameters:
-        """Selected components and covariance groups, in the given order."""
+        """Parameters of selected components and covariance groups, in the given order.
+
+        The weights are not rescaled.
+        """
         return replace(
             self,
             weights=self.weights[components],
@@ -546,7 +553,10 @@ def weighted_components(
 
 
 def joined_points(points: Sequence[MixtureParameters]) -> MixtureParameters:
-    """Components of mixtures without classes, one mixture after another, with their weights."""
+    """Mixture of the components of several mixtures without classes, one mixture after another.
+
+    The weights are not rescaled.
+    """
     levels = zip(*(point.category_probabilities for point in points), strict=True)
     return MixtureParameters(
         np.ones(1),

@@ -133,7 +133,7 @@ class TableOptions:
         return several | {option: (name,) for option, name in alone.items() if name is not None}
 
     def among(self, header: Collection[str]) -> TableOptions:
-        """Options that name no column outside ``header``.
+        """Copy of the options without the columns that are not in ``header``.
 
         >>> TableOptions(id="case", ignore=("note", "age")).among(["age"])
         TableOptions(na=(), id=None, ignore=('age',), ...)

@@ -44,6 +44,7 @@ def showing(track: Track) -> Iterator[None]:
     busy = False
 
     def outermost[T](sequence: Sequence[T], description: str) -> Iterator[T]:
+        """Items of a sequence; ``track`` displays them unless a stage is displayed already."""
         nonlocal busy
         if busy:
             yield from sequence
@@ -63,9 +64,10 @@ def showing(track: Track) -> Iterator[None]:
 
 @contextmanager
 def progress(shown: bool) -> Iterator[Track]:
-    """Display for all stages of a run, one bar a stage, removed when the run ends.
+    """Yield a track that displays the stages of a run, one bar a stage, removed when the run ends.
 
-    There is none where nothing can be removed, as in a log.
+    It is the track in use if ``shown`` is false or a surrounding run displays its stages, and a
+    silent one where no bar can be removed, as in a log.
     """
     if not shown or _AROUND.get() is not silent:
         yield _AROUND.get()

@@ -36,7 +36,7 @@ class Rule:
     error: type[Exception] = ValueError
 
     def check(self, value: Any, argument: str) -> None:
-        """Raise an error that names the argument, what it must be and what was received."""
+        """Raise an error if a value breaks the rule; it names argument, rule and value."""
         if any(value is choice or value == choice for choice in self.choices):
             return
         fits = isinstance(value, self.kind)
@@ -109,7 +109,9 @@ SHARED: Final[dict[str, Rule]] = {
 def components_per_class(
     n_components: object, classes: np.ndarray, owner: str, argument: str = "n_components"
 ) -> tuple[int, ...]:
-    """Class of every component, class by class.
+    """Index of the class of every component, class by class; ValueError if a number is invalid.
+
+    ``n_components`` is a number for every class, or a mapping with the number for each class.
 
     >>> components_per_class({"a": 2, "b": 1}, np.array(["a", "b"]), "HybridMixtureClassifier")
     (0, 0, 1)
@@ -138,7 +140,9 @@ def components_per_class(
 def prevalence(
     class_prior: object, classes: np.ndarray, owner: str
 ) -> Float[np.ndarray, " label"] | None:
-    """Class probabilities where the model will be used; None keeps those of the fit.
+    """Class probabilities of use in the order of ``classes``; None keeps those of the fit.
+
+    ValueError unless there is a positive number for each class, and their sum is 1.
 
     >>> prevalence({"b": 0.9, "a": 0.1}, np.array(["a", "b"]), "HybridMixtureClassifier")
     array([0.1, 0.9])
@@ -169,7 +173,9 @@ overflow."""
 
 
 def row_weights(sample_weight: object, X: object) -> Float[np.ndarray, " obs"]:
-    """Row weights as scikit-learn checks them, scaled to a mean of 1 where it is out of bounds.
+    """Row weights as scikit-learn checks them; scaled to a mean of 1 if the mean is out of bounds.
+
+    Weights of 0 do not count in the mean.
 
     >>> row_weights([1e160, 3e160], [[0.0], [1.0]]), row_weights([1, 3], [[0.0], [1.0]])
     (array([0.5, 1.5]), array([1., 3.]))

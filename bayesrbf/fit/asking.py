@@ -49,7 +49,7 @@ def warn_of_columns(fit: Fit, new: Observations, X: object) -> None:
 
 
 def _far(fit: Fit, new: Observations) -> Iterator[str]:
-    """Columns of cells so far outside of training that the rows are told no class for sure."""
+    """One message for each column with new cells far outside of the training range."""
     columns, far = fit.columns, fit.extrapolation
     outside = far.outside(new) > 0
     for position, feature in columns.number_features.items():
@@ -73,7 +73,10 @@ def _far(fit: Fit, new: Observations) -> Iterator[str]:
 
 
 def _missing(fit: Fit, new: Observations, X: object) -> Iterator[str]:
-    """Cells that are missing in other columns, or in other patterns, than in training."""
+    """Messages on columns, and sets of columns, missing more or less often than in training.
+
+    Without missing indicators as evidence, only columns that are missing more often have a message.
+    """
     columns = fit.columns
     absent, before = ~table.observed_cells(new, columns), fit.table.absent
     evidence = fit.uses_indicators
@@ -169,9 +172,11 @@ def missingness_changes(
 ) -> list[MissingnessChange]:
     """Columns, then sets of columns, that are missing more or less often than in training.
 
-    ``chance`` is the probability that rows alike are told apart, shared among the columns and among
-    the sets; shares differ by more than the ``margin``. Sets are of columns that do not differ
-    alone, and are compared where cells missing ``together`` matter: all patterns are sorted for it.
+    The shares of missing rows differ by more than ``margin``, and by more than chance: a change is
+    found in rows of one distribution with about the probability ``chance``, among the columns, and
+    again among the sets. In a row of a set all of its columns are missing, and no others among
+    those that do not differ alone. Sets are compared only with ``together``: all patterns are
+    sorted for it.
 
     >>> before = np.array([[True, True], [False, False]] * 200)
     >>> now = np.array([[True, False], [False, True]] * 100)
@@ -181,6 +186,7 @@ def missingness_changes(
     sizes = len(now), len(before)
 
     def differ(counts: np.ndarray, level: float) -> Iterator[tuple[int, int, int]]:
+        """Index, new count and training count where shares differ, by tests at ``level``."""
         shares = counts / np.array(sizes)[:, None]
         for index in np.flatnonzero(np.abs(shares[0] - shares[1]) > margin).tolist():
             n_now, n_before = (int(count) for count in counts[:, index])
@@ -228,9 +234,10 @@ class NewRows:
 
 
 def new_rows(fit: Fit, X: object, *, holes: bool = False) -> NewRows:
-    """Rows in the user's units; a warning if they have many ``holes``.
+    """New rows, encoded in the user's units; a warning if cells are far outside of training.
 
-    It is for predictions: who asks about missing cells knows of them.
+    With ``holes`` there is a warning, too, if many cells are missing, as for predictions: who asks
+    about missing cells knows of them.
     """
     shell = column_shell(fit.table, X)
     X = _known_columns(X, vars(shell).get("feature_names_in_"))
@@ -278,9 +285,10 @@ def known_rows(fit: Fit, X: object) -> tuple[Bool[np.ndarray, " obs"], Bool[np.n
 
 
 def column_shell(training: TrainingTable, X: object = None) -> BaseEstimator:
-    """An estimator of the same name that knows the columns: scikit-learn compares those of X.
+    """Unfitted estimator with the names and number of the training columns, to check those of X.
 
-    Names that were numbers at fit are text in a file.
+    Its class has the name of the fitted estimator, which is in scikit-learn's errors. Names that
+    were numbers at fit are text in a file: they are set only if the columns of X are equal to them.
     """
     shell = _shells(training.owner)()
     shell.n_features_in_ = training.n_columns
@@ -333,13 +341,15 @@ def refuse(model: Lacking, answer: str, *needs: Need, error: type[Exception] = V
 
 
 def requires[F: Callable[..., object]](*needs: Need) -> Callable[[F], F]:
-    """Let a method of an estimator say what it needs.
+    """Decorator of an estimator's method that raises an error where a need is not met.
 
     What the arguments exclude is an AttributeError, whose cause says why, so that ``hasattr``
     tells; what the fit lacks is a ValueError where the method is called.
     """
 
     def answer(method: F) -> F:
+        """The method with both checks: when ``hasattr`` looks for it, and at each call."""
+
         @wraps(method)
         def checked(estimator: Any, /, *args: object, **options: object) -> object:
             check_is_fitted(estimator)

@@ -103,7 +103,7 @@ def fit_temperatures(
     def value_and_slope(
         log_t: Members, index: Int[np.ndarray, " member"]
     ) -> tuple[Members, Members]:
-        """The objective of some members and its derivative in log t."""
+        """Objective of the members ``index``, to be minimised, and its derivative in log t."""
         t = np.exp(log_t).reshape(-1, *(1 for _ in draws))
         powers = np.exp(t * below[:, :, index])
         totals = powers.sum(axis=0)
@@ -166,6 +166,7 @@ def fit_powers(
     """
 
     def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
+        """Negative log posterior of (log t, b) in nats, and its gradient."""
         t = np.exp(point[0])
         log_q = log_softmax(t * log_p + point[1] * log_shares, axis=-1)
         scores, shares = with_label_noise(log_scores(log_q, labels), log_shares.size)
@@ -213,6 +214,7 @@ def evidence_of_missing_fraction(
         return temperatures, offsets.reshape(-1, n_classes)
 
     def falling(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        """Negative log posterior of temperatures and offsets in nats, and its gradient."""
         temperatures, offsets = split(theta)
         logits = (near @ temperatures)[:, None] * evidence + log_shares + basis @ offsets
         log_q = log_softmax(logits, axis=-1)
@@ -325,7 +327,10 @@ def softmax_regression(
     prior_sd: Float[np.ndarray, " coefficient"] | float = 10.0,
     offset: Float[np.ndarray, "obs label"] | float = 0.0,
 ) -> tuple[Float[np.ndarray, " coefficient"], Float[np.ndarray, "coefficient coefficient"]]:
-    """Mode and inverse curvature of a softmax regression under Normal(prior_mean, prior_sd)."""
+    """Mode and inverse curvature of a softmax regression under Normal(prior_mean, prior_sd).
+
+    The logits are ``offset + design @ coefficients``; ``target`` has class indicators.
+    """
     ridge = np.broadcast_to(1.0 / np.square(prior_sd), prior_mean.shape)
 
     def objective(coefficients: np.ndarray) -> tuple[float, None]:
@@ -411,7 +416,7 @@ class Selection[C]:
 def unlabelled_gain(
     counted: str, gains: Float[np.ndarray, " obs"], weights: Float[np.ndarray, " obs"]
 ) -> str:
-    """Message on the held-out gain by unlabelled rows; empty without any.
+    """Message on the mean of held-out gains by unlabelled rows, in nats; empty if all gains are 0.
 
     >>> gains = np.array([0.2, 0.1, 0.3, 0.2])
     >>> unlabelled_gain("fully", gains, np.ones(4))

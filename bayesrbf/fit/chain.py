@@ -84,7 +84,7 @@ class Stage(ABC):
 
     @abstractmethod
     def on(self, seen: Seen) -> Step:
-        """Prepare some rows."""
+        """Step from the state of the rows before the stage to the state behind it."""
 
     @property
     def components(self) -> dict[str, Stage]:
@@ -103,7 +103,7 @@ class AtCentre(Stage):
     stage: Stage
 
     def on(self, seen: Seen) -> Step:
-        """Prepare some rows."""
+        """Step of the stage that treats every draw as the point."""
         step = self.stage.on(seen)
         return lambda state, point, draws: step(state, point, None)
 
@@ -224,7 +224,10 @@ class Chain:
         return (*named, *([] if self.label_noise is None else [names.LABEL_NOISE]))
 
     def only(self, name: str) -> Chain:
-        """The chain with a single component of the uncertainty."""
+        """The chain with one component of the uncertainty alone, by its name.
+
+        The model stays at its fitted point, and stages without the component at their centres.
+        """
 
         def left(stages: tuple[Stage, ...]) -> tuple[Stage, ...]:
             return tuple(
@@ -323,7 +326,11 @@ class Chain:
     def _of_draws(
         self, walk: Walk, reported: Float[np.ndarray, "obs label"] | None
     ) -> tuple[Float[np.ndarray, "draw obs label"], Float[np.ndarray, "draw obs"] | None, State]:
-        """Class probabilities of every draw, centred on the reported ones, and their weights."""
+        """Class probabilities of every draw, their weights, and the state behind all stages.
+
+        A centred chain centres the probabilities on ``reported``, unless None. Weights sum to one
+        over the draws of a row; None: equal weights. Probabilities of the state are not centred.
+        """
         state = walk.at(self.numbers.ravel())
         p, weights = np.exp(state.log_p), state.log_weights
         weights = None if weights is None else softmax(weights, axis=0)
@@ -348,7 +355,10 @@ class Chain:
         return result
 
     def information(self, observations: Observations) -> Float[np.ndarray, " obs"]:
-        """Mutual information of the label of every row and the parameters, block by block."""
+        """Mutual information of the label of every row and the parameters, in nats.
+
+        It is that of draws that are not centred on the reported probabilities.
+        """
         information = np.empty(observations.n_obs)
         for rows in self._row_blocks(observations.n_obs):
             p, weights, _ = self._of_draws(self.on(observations.take(rows)), None)
@@ -363,10 +373,10 @@ class Chain:
         costs: Float[np.ndarray, "label decision"],
         reported: Float[np.ndarray, "obs label"],
     ) -> Float[np.ndarray, " obs"]:
-        """Share of the draws under which the decision of each row costs least, block by block.
+        """Weighted share of the draws under which the decision of each row costs least.
 
-        The draws are those of the :meth:`summary`; moved ones are made to sum to one over the
-        classes again.
+        Draws are centred on ``reported`` as in :meth:`summary`, and sum to one over the classes
+        again.
         """
         shares = np.empty(observations.n_obs)
         for rows in self._row_blocks(observations.n_obs):
@@ -379,7 +389,10 @@ class Chain:
     # ---- memory
 
     def _thinning(self, n_obs: int) -> int:
-        """Smallest step k such that every k-th draw fits into the memory."""
+        """Smallest step k such that every k-th draw fits into the memory; a warning if k exceeds 1.
+
+        ValueError if not even one draw of each chain fits.
+        """
         chains, n_draws = self.numbers.shape
         row_bytes = 8 * chains * self.n_classes * n_obs
         affordable = int(self.memory // row_bytes) if row_bytes else n_draws
@@ -428,7 +441,7 @@ class Walk:
 
     @cached_property
     def reported(self) -> Float[np.ndarray, "obs label"]:
-        """Reported class log probabilities."""
+        """Reported class log probabilities: at the fitted point, or of the mean over all draws."""
         chain = self._chain
         if not chain.is_mean:
             return self.point.log_p[0]
@@ -445,7 +458,7 @@ class Walk:
         return state.log_p[0]
 
     def at(self, draws: Draws) -> State:
-        """The state under some draws behind all stages."""
+        """State of the rows behind all stages, under the draws of these numbers."""
         if self._chain.has_draws:
             state = self._seen.state(draws)
         else:

@@ -291,7 +291,7 @@ def held_out_probabilities(
 
 
 def refuse_unlabelled(y: object, unlabelled: object, owner: str) -> None:
-    """ValueError that says how to score where some label is hidden."""
+    """ValueError if a label is hidden; it says how to score such rows."""
     n_unlabelled = int(read_labels(y, unlabelled)[1].sum())
     if n_unlabelled:
         marked = "" if unlabelled is None else f"unlabelled={unlabelled!r}"

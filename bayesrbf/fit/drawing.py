@@ -100,7 +100,7 @@ class Sample:
         return cls(rows, keys, positions, by_label, most).drawn()
 
     def joined(self, other: Sample) -> Sample:
-        """The sample of the rows of both."""
+        """Sample of the rows from which either sample was drawn."""
         return Sample(
             joined_rows([self.rows, other.rows]),
             np.concatenate([self.keys, other.keys]),
@@ -110,7 +110,7 @@ class Sample:
         ).drawn()
 
     def drawn(self) -> Sample:
-        """The rows with the smallest keys of every class, in their order."""
+        """Sample of the ``most`` rows of every class with the smallest keys, in their order."""
         labels, chosen = self.rows.labels, np.zeros(self.rows.n_obs, dtype=bool)
         for label in np.unique(labels):
             of_label = np.flatnonzero(labels == label)
@@ -123,7 +123,10 @@ class Sample:
         )
 
     def weighed(self) -> Observations:
-        """The rows, each class with its share of the whole table; all together as they are."""
+        """Rows whose weights give each class its share of the weight of the whole table.
+
+        Their total weight is unchanged. A sample of all rows is unchanged.
+        """
         size, weights = self.by_label.size, self.rows.weights
         mass = np.bincount(self.rows.labels % size, weights, size)
         if np.allclose(mass, self.by_label, rtol=1e-12):

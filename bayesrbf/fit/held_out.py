@@ -58,11 +58,11 @@ def usual_folds(n_labelled: float) -> int:
 def stratified_folds(
     labels: Int[np.ndarray, " obs"], n_folds: int, seed: int | None
 ) -> Int[np.ndarray, " obs"]:
-    """Deal the rows of every class to folds in turn; no fold takes the last row of a class.
+    """Fold number of every row; rows of a class are assigned to the folds in turn.
 
     Classes are assigned in the order of their first rows, whatever their codes. Rows without a
-    label and the only row of a class are in no fold: -1. Without a seed rows are assigned as they
-    stand.
+    label and the only row of a class are in no fold: -1. Without a seed rows are assigned in their
+    order in the table.
 
     >>> stratified_folds(np.array([0, 0, 1, 1, 1, 2, -1]), 2, seed=0)
     array([ 0,  1,  1,  0,  0, -1, -1])
@@ -85,9 +85,10 @@ def stratified_folds(
 def grouped_folds(
     labels: Int[np.ndarray, " obs"], groups: Int[np.ndarray, " obs"], n_folds: int, seed: int | None
 ) -> Int[np.ndarray, " obs"]:
-    """Deal whole groups to folds of similar size and class frequencies, the largest first.
+    """Fold number of every row; groups are whole, and folds similar in size and class frequencies.
 
-    Without a seed groups of one size are assigned in the order of their numbers.
+    The largest groups are assigned first. Without a seed groups of one size are assigned in the
+    order of their numbers.
 
     Rows without a label are in no fold (-1), nor are those of a group without which no other fold
     would have a class.
@@ -164,7 +165,7 @@ def folds_of(
 ) -> list[tuple[Int[np.ndarray, " train"], Int[np.ndarray, " test"]]]:
     """Positions of training and held-out rows of every fold, by the number of each row's fold.
 
-    No row of a subject of which some is held out teaches.
+    No training row is of a subject that has a held-out row.
 
     >>> folds_of(np.array([0, 1, -1]), Subjects.of(np.array([0, 1, 1])))
     [(array([1, 2]), array([0])), (array([0]), array([1]))]
@@ -187,15 +188,16 @@ def split_rows(
 ) -> Iterator[Fold]:
     """Training and held-out rows of every fold.
 
-    An integer assigns the labelled subjects of every class in turn, in an order of their own. Equal
-    rows of one subject are held out as one row, whatever its weight, and no row of the subject
-    teaches then. Equal rows of different subjects, which are different people, are assigned one by
-    one: were they held out together, a row that stands there with both labels would always be
-    predicted from the other label alone. The only subject of a class is never held out. Labels that
-    stand for ``responses``, which are numbers, make no classes.
+    An integer assigns the labelled subjects of every class to folds in turn, in an order that the
+    order of the table does not change. Equal rows of one subject are held out as one row, whatever
+    its weight, and no row of the subject teaches then. Equal rows of different subjects, which are
+    different people, are assigned one by one: were they held out together, a row that stands there
+    with both labels would always be predicted from the other label alone. The only subject of a
+    class is never held out. Labels that stand for ``responses``, which are numbers, make no
+    classes.
 
-    Splits are of the table as it was given to ``fit``; ``row_indices`` has the rows' positions
-    there.
+    A splitter, or pairs of indices, are of the table as it was given to ``fit``; ``row_indices``
+    has the rows' positions there.
     """
     if not isinstance(cv, Integral):
         yield from _splitter_folds(cv, rows, row_indices, classifier=not responses)
@@ -243,7 +245,12 @@ def _rows_to_assign(rows: Observations) -> Observations:
 def _splitter_folds(
     cv: object, rows: Observations, row_indices: Int[np.ndarray, " obs"], *, classifier: bool
 ) -> Iterator[Fold]:
-    """Folds of a splitter, whose indices are of the rows as they were given."""
+    """Training and held-out rows of the folds of a splitter or of pairs of indices.
+
+    Indices are positions in the table given to ``fit``, and ``row_indices`` those of the rows.
+    Equal rows are merged, and only labelled rows are held out. ValueError if an index is no
+    position.
+    """
     n_given = int(row_indices.max()) + 1
     labels = np.full(n_given, -1)
     labels[row_indices] = rows.labels
@@ -269,7 +276,8 @@ def _splitter_folds(
 def _row_positions(side: object, n_given: int) -> Int[np.ndarray, " row"]:
     """Positions of the rows of one side of a split, which may be a mask of all rows.
 
-    Rows without weight at the end of the table are not among the ``n_given``.
+    Rows without weight at the end of the table are not among the ``n_given``: positions may be
+    larger. ValueError if the side is neither positions nor a mask of at least ``n_given`` rows.
     """
     values = np.asarray(side)
     flat = values.shape == (values.size,)
@@ -295,10 +303,11 @@ def numbered_folds(
     classes: np.ndarray | None,
     required: Int[np.ndarray, " class"] | None = None,
 ) -> list[NumberedFold]:
-    """The folds that hold a row out, with their numbers.
+    """Number, training rows and held-out rows of every fold that holds a row out.
 
-    The training rows of each need the ``required`` codes, or all ``classes``, whose labels are for
-    the message. None stands for responses that are numbers.
+    Folds without a held-out row count in the numbers. ValueError if the training rows of a fold
+    lack a class of the ``required`` codes, or of all ``classes`` if None. ``classes`` are labels,
+    for the message; None stands for responses that are numbers.
     """
     folds = list(splits)
     if classes is not None:
@@ -375,7 +384,11 @@ def masking_of(rows: Observations, columns: Columns, n_classes: int, seed: int) 
 def hiding_masks(
     observed: Bool[np.ndarray, "obs column"], rng: np.random.Generator
 ) -> Bool[np.ndarray, "copy obs column"]:
-    """Cells that every copy masks; the last copy keeps one observed cell of every row."""
+    """Cells that every copy masks (true); the last copy keeps one observed cell of every row.
+
+    Copy s of the S others masks each cell of a row with a probability that is drawn for the row,
+    uniform between s / S and (s + 1) / S. Missing cells may be masked, too.
+    """
     n_obs, n_columns = observed.shape
     shares = (np.arange(STRATA)[:, None] + rng.random((STRATA, n_obs))) / STRATA
     masks = rng.random((STRATA, n_obs, n_columns)) < shares[..., None]
@@ -466,10 +479,10 @@ class HeldOut:
         return shift
 
     def among_judged(self) -> HeldOut:
-        """Predictions given that the class was held out.
+        """Predictions given that the class is one that was held out.
 
-        Labels of held-out rows say nothing about another class: any probability of it would count
-        as an error.
+        Log joints of any other class are ``EXCLUDED`` nats below the largest of the row. Labels of
+        held-out rows say nothing about such a class: any probability of it would count as an error.
         """
         absent = self.never_held_out
 
@@ -571,8 +584,9 @@ class HeldOut:
     def calibration(self, temperature: float | None = None) -> Calibration:
         """Calibration of class log joints, at every knot of the missing fraction where known.
 
-        ``temperature`` is that of rows as they are; None: it is fitted to them. Predictions of
-        several draws are averaged.
+        ``temperature`` is that of rows as they are; None: it is fitted to them. Without masked
+        copies the temperature and the offsets are the whole calibration. Predictions of several
+        draws are averaged.
         """
         temperature = self.temperature if temperature is None else temperature
         found = Calibration(temperature, offsets=self.offsets)
@@ -621,7 +635,7 @@ def hold_out(
     required: Int[np.ndarray, " class"] | None = None,
     masking: Masking | None = None,
 ) -> HeldOut | None:
-    """Fit to the training rows of every fold and predict its held-out rows; None if there are none.
+    """Predictions of the held-out rows of all folds, by fits to their training rows; None if none.
 
     ``n_jobs`` processes share the folds; :func:`numbered_folds` has the classes that they need.
     With ``masking`` the rows are predicted with cells masked, too.
@@ -646,8 +660,8 @@ def hold_out_folds(
 ) -> HeldOut | None:
     """Predictions for the rows held out in all folds, fold after fold; None without folds.
 
-    ``answer`` has the rows of a fold as they are and then with more and more cells masked, and an
-    entry for every row of each of these versions. ``n_jobs`` processes share the folds.
+    ``answer`` gives an entry for every row of every version of a fold's held-out rows, and the
+    versions: rows as they are, then copies with cells masked. ``n_jobs`` processes share the folds.
     """
     if not folds:
         return None

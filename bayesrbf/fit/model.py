@@ -95,7 +95,7 @@ class Axes:
 
     @property
     def of_graph(self) -> dict[str, Any]:
-        """Names as arguments of the graphs of rows."""
+        """Keyword arguments with these names for the declaration of a graph of rows."""
         assert self.columns is not None  # rows that are only compared have no such graph
         named = {
             "feature_names": self.columns.real_names,
@@ -281,7 +281,10 @@ class FittedModel(ABC):
 
 
 def observed_rows(rows: Observations) -> Named:
-    """Cells of rows as the observed node of the graph, NaN where hidden; of whole rows nothing."""
+    """Observed node of the graph: label, reals and codes of the rows (obs, column), NaN if hidden.
+
+    Empty for rows that are compared whole.
+    """
     if rows.whole is not None:
         return {}
     codes = np.column_stack([rows.labels, rows.codes]).astype(float)

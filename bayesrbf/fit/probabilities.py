@@ -85,10 +85,11 @@ def summarised(
     prob: float,
     reported: Float[np.ndarray, "obs label"] | None = None,
 ) -> dict[str, np.ndarray]:
-    """Fields of :class:`PredictiveSummary` but the log density, from the draws.
+    """Fields of :class:`PredictiveSummary` but ``log_density`` and ``prob``, from the draws.
 
     The weights of the draws sum to one for every row; None: equal weights. ``reported`` are class
-    probabilities, by default the mean of the draws.
+    probabilities, by default the mean of the draws; the field ``mean`` has them, and intervals
+    include them.
     """
     n_draws = len(p)
     shares = np.full(p.shape[:2], 1 / n_draws) if weights is None else weights
@@ -135,9 +136,9 @@ def centred_draws(
 ) -> Float[np.ndarray, "draw obs label"]:
     """Draws of class probabilities, shifted in log odds so that their median is the centre.
 
-    The centre has the log odds of ``reported`` times the median correction: rule 6 of the
-    intervals of a stack. Under label noise, the share ``label_noise`` of every draw is then uniform
-    over the classes.
+    The centre has the log odds of ``reported`` times the median correction: rule 6 of the intervals
+    of a stack. Under label noise, the share ``label_noise`` of every draw is then uniform over the
+    classes. Each class is shifted alone: a draw need not sum to one over the classes.
     """
     shifted = log_odds(p, MIN_DISTANCE_TO_CERTAINTY)
     centre = log_odds(reported, MIN_DISTANCE_TO_CERTAINTY)

@@ -48,11 +48,13 @@ def column_doubts(
     grouped: bool = True,
     left_out: Sequence[int] = (),
 ) -> str:
-    """Stand-ins for missing cells, names of rows and text that is numbers; empty for a clean table.
+    """Message on doubtful columns of a table; empty for a clean table.
 
-    Where the categorical columns are ``named``, and of columns whose type is a category, text is
-    what it should be, and only its levels are looked at. Fits that are ``grouped`` take groups.
-    A column may be another name of the labels of the rows.
+    Doubtful are stand-ins for missing cells, names of rows, other names of the labels, and text
+    that is numbers. Where the categorical columns are ``named``, and of columns whose type is a
+    category, text is what it should be, and only its levels are looked at. Fits that are
+    ``grouped`` take groups. Columns at the positions ``left_out`` have cells in rows of one class
+    alone.
     """
     clauses = list[str]()
     if len(columns.names) <= MAX_COLUMNS:
@@ -206,7 +208,7 @@ def _holds(note: Note, why: str) -> str:
 
 
 def _groups(note: Note, grouped: bool) -> str:
-    """Advice on columns of names of patients and the like; empty for all else."""
+    """Advice on a column of names of patients and the like; empty for a note of another topic."""
     if note.topic not in REPEATED:
         return ""
     if not grouped:
@@ -325,7 +327,7 @@ class Labels:
 
 
 def check_table(reading: Reading, X: object, y: object, sample_weight: object) -> Weights:
-    """Refuse what is no table in memory or has no row; the row weights."""
+    """Row weights; an error if X is no table in memory, has no row, or lacks required labels."""
     refuse_collection(reading, X)
     table.as_frame(X)  # our own error for what is no table, before scikit-learn raises its
     column_names(X)
@@ -356,7 +358,11 @@ def column_names(X: object) -> tuple[int, Shaped[np.ndarray, " column"] | None]:
 
 
 def read_labels(reading: Reading, X: object, y: object, weights: Weights) -> Labels:
-    """Class codes and weights of the rows; a class without weight is left out."""
+    """Class codes and weights of the rows, classes and prevalences; warns of doubtful labels.
+
+    A class without weight is left out. Rows without a label have code -1, and their weights are
+    multiplied by the weight of unlabelled rows.
+    """
     check_consistent_length(X, y)
     unlabelled = reading.arguments["unlabelled"]
     factor = reading.unlabelled_weight
@@ -367,7 +373,10 @@ def read_labels(reading: Reading, X: object, y: object, weights: Weights) -> Lab
 
 
 def read_rows(reading: Reading, X: object, labels: Labels, groups: object = None) -> TrainingTable:
-    """Columns of a table in memory, and its rows of positive weight: no other row teaches."""
+    """Training table of a table in memory: its columns, and its rows of positive weight.
+
+    Warns of doubtful columns and of repeated rows.
+    """
     n_columns, names = column_names(X)
     of_rows = row_groups(groups, X, f"{reading.owner}.fit")
     codes, weights = labels.codes, labels.weights
@@ -426,9 +435,10 @@ def subjects_in(
 
 
 def near_duplicates(columns: Columns, rows: Observations) -> tuple[int, str]:
-    """Number of rows that differ from an earlier row in one column alone, and its name.
+    """Number of rows that differ from an earlier row in one column alone, and that column's name.
 
-    Rows within chance do not count. It is 0 where they are few: most tables have one or two.
+    Rows within chance do not count. The result is (0, "") where they are few: most tables have one
+    or two.
     """
     if not columns.names or len(columns.names) > MAX_COLUMNS:
         return 0, ""

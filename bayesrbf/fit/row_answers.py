@@ -80,10 +80,11 @@ def to_dataset(
     point_estimate: bool,
     assumes_model: bool,
 ) -> xr.Dataset:
-    """Pack a predictive summary under the names of its classes and rows; entropies are in nats.
+    """Predictive summary as a dataset over rows and classes; entropies are in nats.
 
-    A ``point_estimate`` is a single draw, which says nothing of its own uncertainty: spreads are
-    NaN then, and a warning says so. Intervals that assume the model say so.
+    ``of_rows`` has the novelty and familiarity of every row. A ``point_estimate`` is a single draw,
+    which says nothing of its own uncertainty: spreads are NaN then, and a warning says so.
+    Intervals that assume the model say so.
     """
     if point_estimate:
         warnings.warn(

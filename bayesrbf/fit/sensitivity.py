@@ -128,7 +128,10 @@ def prior_sensitivity(fit: FittedTable[Any, Any], cells: Observations) -> PriorS
 
 
 def _psense(groups: Any) -> float:
-    """Largest sensitivity of a posterior to its prior."""
+    """Largest power-scaling sensitivity of a variable to the prior; NaN for few draws.
+
+    ``groups`` are a posterior with its log prior, as a tree or as arrays by group and name.
+    """
     from arviz_base import convert_to_datatree, from_dict
     from arviz_stats import psense
 

@@ -57,7 +57,7 @@ class Calibration(Stage):
         return powers(missing_fraction, np.log(self.temperatures), self.prior_exponents)
 
     def on(self, seen: Seen) -> Step:
-        """Prepare some rows."""
+        """Step that calibrates class log probabilities of the rows."""
 
         def step(state: State, point: State, draws: Draws | None) -> State:
             log_p = tempered(state.log_p, self.temperature)
@@ -135,7 +135,7 @@ class ClassShares(Stage):
         return share_draws(self.counts, self.n_draws, np.random.default_rng([self.seed, 1]))
 
     def on(self, seen: Seen) -> Step:
-        """Prepare some rows."""
+        """Step that shifts every draw by its error of the class shares; the point is unchanged."""
 
         def step(state: State, point: State, draws: Draws | None) -> State:
             if draws is None:
@@ -208,7 +208,7 @@ class Extrapolation(Stage):
         return result
 
     def on(self, seen: Seen) -> Step:
-        """Prepare some rows."""
+        """Step that mixes class probabilities of out-of-distribution rows with the class shares."""
         w = self.unknown(seen.rows)
 
         def step(state: State, point: State, draws: Draws | None) -> State:
@@ -260,7 +260,7 @@ class Prevalence(Stage):
     """Log ratio of every class: share of use over share of training."""
 
     def on(self, seen: Seen) -> Step:
-        """Prepare some rows."""
+        """Step that applies Bayes' rule, and weighs the draws of each row by Z."""
 
         def step(state: State, point: State, draws: Draws | None) -> State:
             logits = state.log_p + self.log_ratio

@@ -140,7 +140,11 @@ class TrainingTable:
     def scored(
         self,
     ) -> tuple[Int[np.ndarray, " row"] | None, Int[np.ndarray, " row"] | None]:
-        """Index of every row in the log likelihood, and its subject; None: row by row."""
+        """Index of every row among the distinct rows of the log likelihood, and its subject.
+
+        The first is None if the log likelihood is row by row, the second if every row is a subject.
+        A merged row of several subjects counts as a new subject for each of its rows.
+        """
         subjects, indices, of_rows = self.rows.subjects, None, np.arange(self.row_indices.size)
         if self.copies is not None:
             names, indices = self.copies
@@ -417,9 +421,10 @@ class FittedTable[M: FittedModel, D]:
             yield from judge_leave_one_out(loo, scored)
 
     def _probabilities_of_training(self) -> dict[str, np.ndarray]:
-        """Class probabilities of some training rows, under the draws and at the fit.
+        """Class probabilities of some training rows, under the draws and at the fit, as arguments.
 
-        None of a stack, whose probabilities move with draws of its error, and not of its posterior.
+        Empty without classes, and for a stack, whose probabilities move with draws of its error,
+        and not of its posterior.
         """
         if self.table.classes is None or self.model.pools:
             return {}
@@ -492,7 +497,10 @@ class FittedTable[M: FittedModel, D]:
         return self.chain if without else self._chain(self.model_uncertainty)
 
     def _chain(self, model_uncertainty: ModelUncertainty | None) -> Chain:
-        """Chain of the model, its stages in their order, and the centring of its draws."""
+        """Chain of the model with its stages in their order.
+
+        ``model_uncertainty`` adds the error of other models to the chain; None: no such error.
+        """
         model, seed, prevalence = self.model, self.table.seed, self.table.prevalence
         source = model.chain_source(
             lambda: self.log_posterior,

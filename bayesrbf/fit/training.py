@@ -49,6 +49,7 @@ def by_blocks[F: Callable[..., object]](method: F) -> F:
 
     @wraps(method)
     def answered(estimator: BaseEstimator, X: object, *args: object, **options: object) -> object:
+        """Answer of the method about a table in memory, or about all blocks of another table."""
         if isinstance(X, np.ndarray) and len(X) <= BLOCK_ROWS:
             return method(estimator, X, *args, **options)  # a memory map is one block
         fitted = vars(estimator).get("fitted_")
@@ -117,7 +118,10 @@ class OutOfCore:
     def fit_all(
         self, training: TrainingTable, model: FittedMixture, prior: MixturePrior, solver: Solver
     ) -> tuple[TrainingTable, FittedMixture, Fit, str]:
-        """The mixture and its fit to all rows, started at the fit to the sample, and a message."""
+        """Training table, mixture, its fit to all rows from the fit to the sample, and a message.
+
+        The rows of the table are scaled to weigh as much as all rows together.
+        """
         # Rows of the sample, together as heavy as the whole table.
         factor = self.mass / float(self.sample.weights.sum())
         rows = replace(training.rows, weights=factor * training.rows.weights)
@@ -143,9 +147,9 @@ class OutOfCore:
 def read_training(
     reading: Reading, X: object, y: object, sample_weight: object, groups: object = None
 ) -> tuple[TrainingTable, OutOfCore | None]:
-    """Columns, classes and rows of a training table; of one out of memory, its blocks, too.
+    """Training table, and its encoded blocks if it is out of memory, else None.
 
-    In memory the whole table is one block.
+    In memory the whole table is one block. ValueError for groups of a table out of memory.
     """
     is_one_block = isinstance(X, np.ndarray) and len(X) <= BLOCK  # a larger memory map is not
     collection = None if is_one_block else as_collection(X)
@@ -173,7 +177,7 @@ class Survey:
     """A table of one row."""
 
     def joined(self, other: Survey) -> Survey:
-        """Results of the rows of both."""
+        """Survey of the rows of both; TypeError if their labels are of different types."""
         lengths = self.lengths + other.lengths
         if other.columns is None or self.columns is None:
             return replace(self if other.columns is None else other, lengths=lengths)
@@ -266,7 +270,7 @@ def _scaled(rows: Observations, usual: float) -> Observations:
 
 
 def _refuse_arguments(reading: Reading) -> None:
-    """ValueError that names an argument which needs all rows at once."""
+    """ValueError if an argument has a value for which all rows are needed at once."""
     for name, possible in reading.by_blocks.items():
         value = reading.arguments[name]
         if value not in possible:
@@ -277,7 +281,7 @@ def _refuse_arguments(reading: Reading) -> None:
 
 
 def _refuse_inference(reading: Reading, n_rows: int) -> None:
-    """ValueError where draws need rows in memory, and these are too many."""
+    """ValueError unless inference is "map": draws need rows in memory, and these are too many."""
     inference = reading.arguments["inference"]
     if inference != "map":
         raise ValueError(
@@ -288,7 +292,7 @@ def _refuse_inference(reading: Reading, n_rows: int) -> None:
 
 
 def _surveyed(block: LabelledBlock, options: dict[str, Any]) -> Survey:
-    """Columns, labels and weight of a block."""
+    """Survey of one block: its columns, classes, number of rows and weight; no columns if empty."""
     n_rows = block.weights.size
     if not n_rows:
         return Survey(None, block.present, (0,), 0.0, None)
@@ -354,7 +358,7 @@ class LabelledBlock:
 def _labelled_blocks(
     collection: Collection, y: object, sample_weight: object, reader: LabelsInBlocks
 ) -> tuple[Blocks[LabelledBlock], int]:
-    """Blocks with their labels and weights, and the passes that it took to cut these.
+    """Blocks with their labels and weights, and the passes over the rows to find their lengths.
 
     Labels and weights are Dask collections of the same partitions, or one value a row in memory.
     """
@@ -375,7 +379,10 @@ def _length(block: object) -> list[int]:
 def _cut(
     values: object, lengths: tuple[int, ...] | None, n_blocks: int, name: str
 ) -> Sequence[object]:
-    """Values of the rows as one array per block; None for every block if ``values`` is None."""
+    """Values of the rows as one array or partition per block; None for every block without values.
+
+    ValueError, which names the argument ``name``, if rows or partitions are not as many as in X.
+    """
     if values is None:
         return [None] * n_blocks
     partitions = dask_parts(values)
@@ -398,7 +405,10 @@ def _cut(
 def _labelled_block(
     block: Any, labels: object, weights: object, reader: LabelsInBlocks
 ) -> LabelledBlock:
-    """The rows of a block that weigh something, with their labels."""
+    """Rows of a block with positive weight, with their labels and weights.
+
+    ValueError if labels or weights are not as many as the rows, or no column has the target's name.
+    """
     # On a cluster the parts of other collections arrive as what they hold.
     labels, weights = (v.compute() if hasattr(v, "compute") else v for v in (labels, weights))
     if reader.target:

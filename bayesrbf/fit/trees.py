@@ -41,7 +41,7 @@ def to_datatree(
     trace: Trace | None = None,
     memory: int = MEMORY,
 ) -> xr.DataTree:
-    """Pack draws, what is known about each, and the data they come from.
+    """DataTree of draws, what is known about each, and the data they come from.
 
     A point estimate is one chain of one draw. The groups are ``posterior`` (free variables under
     the graph's names, and deterministic ones), ``sample_stats`` and, where given,
@@ -111,7 +111,11 @@ def _rows_and_prior(
     obs: Names | None,
     memory: int,
 ) -> dict[str, xr.Dataset]:
-    """Log likelihood, other scores and log prior of every k-th draw; k is what memory allows."""
+    """Datasets ``log_likelihood`` and, where they exist, ``log_scores`` and ``log_prior``, by name.
+
+    They have every k-th draw, with the smallest k for which the scores fit into ``memory`` bytes; a
+    warning if k is above 1.
+    """
     n_chains, n_draws, _ = draws.theta.shape
     first = log_posterior.pointwise(draws.theta[0, 0])
     rows, index = (obs, np.arange(first.size)) if copies is None else copies
@@ -134,6 +138,7 @@ def _rows_and_prior(
         return np.stack(by_chain)[..., index] if by_chain else None
 
     def dataset(name: str, values: np.ndarray) -> xr.Dataset:
+        """Dataset of a score: of labelled rows for a label, else of rows that draws predict."""
         if labelled is None or name != labels:
             dim, included = names.OBS if labelled is None else names.ROW, tells(values)
         else:
@@ -173,7 +178,10 @@ def _variables(
 
 
 def dataset_of(variables: Mapping[str, Labelled], coords: Mapping[str, Names]) -> xr.Dataset:
-    """A dataset with the coordinates of its dims."""
+    """Dataset of variables, with the ``coords`` of their dims; chain and draw are numbered from 0.
+
+    Other coordinates are left out. ValueError if names are not as many as the entries of a dim.
+    """
     sizes: dict[str, int] = {}
     for dims, values in variables.values():
         sizes.update(zip(dims, np.shape(values), strict=True))
@@ -411,7 +419,7 @@ def posterior_tree(
 def with_replicates(
     tree: xr.DataTree, replicates: Replicates, obs: Shaped[np.ndarray, " obs"]
 ) -> xr.DataTree:
-    """A posterior with ``posterior_predictive``, and ``observed_data`` of the same rows.
+    """The tree with ``posterior_predictive``, and ``observed_data`` of the same rows, set in place.
 
     Cells that were observed become constant data: ArviZ compares what is observed with what is
     drawn.
@@ -428,7 +436,11 @@ def with_replicates(
 def with_drawn_labels(
     tree: xr.DataTree, classes: Shaped[np.ndarray, " label"], y: object, seed: int
 ) -> xr.DataTree:
-    """Predictions with drawn and true labels, for predictive checks."""
+    """The tree of predictions, to which drawn and true class codes are added in place.
+
+    They are of the rows that have a label in y, in groups ``posterior_predictive`` and
+    ``observed_data``. ValueError if a label is no class of the fit.
+    """
     probability = tree[names.PREDICTIONS][names.PROBABILITY]
     labels, codes = table.encode_labels(y)
     unknown = np.setdiff1d(labels, classes)

@@ -257,10 +257,11 @@ class Updated(Stage):
         return drawn
 
     def on(self, seen: Seen) -> Step:
-        """Prepare some rows."""
+        """Step that applies the update: drawn coefficients to draws, the mode to the point."""
         update = self.update
 
         def step(state: State, point: State, draws: Draws | None) -> State:
+            """The state behind the update, whose draws have equal weights."""
             coefficients = np.tile(update.coefficients, (len(state.log_p), 1))
             if draws is not None:
                 coefficients = self.drawn[draws]

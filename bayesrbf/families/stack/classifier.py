@@ -125,7 +125,10 @@ def extra_members(
 
 
 def kin_of_extra(extra: object) -> tuple[str, ...]:
-    """Teachers of a rehearsal that are of the same kind as a classifier that a user adds."""
+    """Names of the data-generating models of rehearsals that are akin to an added classifier.
+
+    Rehearsals leave them out.
+    """
     from bayesrbf.answers.teachers import KIN
 
     additions: list[object] = [] if extra is None else list(extra)  # type: ignore[call-overload]
@@ -402,7 +405,7 @@ class StackedClassifier(Classifier):
         return super().refine(method, **options)
 
     def _drawn(self, fit: StackFit, method: str, options: dict[str, Any]) -> StackFit:
-        """Draws of weights and temperatures."""
+        """The fit with draws of weights and temperatures; ValueError for an unknown method."""
         if method not in METHODS:
             allowed = " or ".join(map(repr, METHODS))
             raise ValueError(

@@ -189,7 +189,10 @@ class FittedStack(FittedModel):
         return self.refitted(np.ones(self.n_scored, dtype=bool), power)
 
     def refitted(self, rows: Bool[np.ndarray, " obs"], prior_power: float = 1.0) -> FittedStack:
-        """Pools, matrix scaling and missing indicators, fitted to some of the held-out rows."""
+        """Copy with pools, matrix scaling and missing indicators fitted to the held-out ``rows``.
+
+        The members stay. ``prior_power`` is the power of the pools' prior.
+        """
         held = self.held.take(rows)
         pool, *knot_pools = fit_pools(held, prior_power)
         stack = replace(
@@ -217,7 +220,7 @@ class FittedStack(FittedModel):
         missing_fraction: Float[np.ndarray, " row"],
         report: Callable[[np.ndarray], np.ndarray] = lambda log_q: log_q,
     ) -> tuple[list[ErrorCoordinates], Float[np.ndarray, "row label"]]:
-        """Coordinates of rows for the error of every class, and reported log probabilities.
+        """Coordinates of rows for the error, one for each class, and reported log probabilities.
 
         ``values`` are log probabilities by the members; ``report`` maps those of the pool to the
         reported ones.
@@ -332,7 +335,7 @@ class FittedStack(FittedModel):
     def predictor(
         self, log_posterior: StackLogPosterior, rows: Observations, temperature: float = 1.0
     ) -> OneByOne:
-        """Prepare rows for predictions at any weights and temperatures, members as fitted."""
+        """Predictor of the rows at any weights and temperatures of the pool, members as fitted."""
         values, missing_fraction = self.members.log_probabilities(rows), self.missing_fraction(rows)
         density = self.companion.log_density(rows)
         return OneByOne(
@@ -367,7 +370,10 @@ class FittedStack(FittedModel):
         return pd.DataFrame(values, index, pd.Index(list(learned), name=names.MEMBER))
 
     def member_table(self, seed: int) -> pd.DataFrame:
-        """Weights, their posterior, temperatures and held-out losses in nats, member by member."""
+        """Weights, their posterior, temperatures and held-out losses in nats, member by member.
+
+        The last line is the stack. Interval ends are quantiles at 5 % and 95 %.
+        """
         import pandas as pd
 
         from bayesrbf.inference.laplace import laplace
@@ -392,7 +398,7 @@ class FittedStack(FittedModel):
         )
 
     def _losses(self) -> list[float]:
-        """Held-out log losses of every member alone and of the stack; NaN without rows."""
+        """Mean held-out log loss of every member and, last, of the stack; NaN without rows."""
         held_out = self.held
         if held_out.labels.size == 0:
             return [np.nan] * (len(self.names) + 1)
@@ -423,7 +429,7 @@ class FittedStack(FittedModel):
         )
 
     def description(self, rows: Observations, axes: Axes) -> Description:
-        """Names, and the labels of the rows held out."""
+        """Coordinates, labels and weights of the held-out rows, for the DataTree."""
         coords = {
             names.MEMBER: list(self.names),
             names.MISSING_FRACTION: list(POOL_PRIOR.knots),
@@ -584,7 +590,7 @@ class StackSettings:
         return SharedTraining(rows, self.levels, self.n_classes, self.prior, self.seed + seed)
 
     def fit(self, training: SharedTraining) -> FittedMembers:
-        """Fit all members to the same rows."""
+        """Members of every kind, fitted to the training rows."""
         extra = tuple(member.fit(training.rows) for member in self.extra)
         trees = [name for name in self.members if name in TREES]
         return FittedMembers(
@@ -611,7 +617,11 @@ class StackSettings:
         return Solver(EM_STARTS, EM_ITERATIONS, EM_TOL, self.seed)
 
     def hold_out(self, numbered: NumberedFold) -> Answer:
-        """Predictions of a fold's held-out rows, unmasked and with cells masked, and these rows."""
+        """Log probabilities (row, member, label) of held-out rows of a fold, and their versions.
+
+        Versions are the rows as they are and, if all members take missing cells, copies with cells
+        masked. The log probabilities are of all versions, one after another.
+        """
         fold, train, test = numbered
         members = self.fit(self.training(train, fold + 1)).condensed
         masking, versions = self.masking, [test]

@@ -223,7 +223,10 @@ class TrainingLevels:
 
 
 def training_levels(rows: Observations) -> TrainingLevels | None:
-    """Levels of the labelled training rows; None for a table without categorical columns."""
+    """Combinations of levels of the labelled training rows; None without categorical columns.
+
+    Of more than ``MAX_COMBINATIONS`` an even sample stands for all.
+    """
     if not rows.codes.shape[1]:
         return None
     labelled = rows.take(np.flatnonzero(rows.labels >= 0))
@@ -475,7 +478,7 @@ class ErrorOfRows:
         return correction
 
     def draws(self, numbers: Int[np.ndarray, " draw"]) -> Float[np.ndarray, "draw obs label"]:
-        """Shifts of the log probabilities under draws by their numbers."""
+        """Shifts of the log probabilities in nats, under draws by their numbers."""
         chosen = numbers % len(self.numbers)
         result = np.empty((numbers.size, len(self.coefficients[0]), len(self.coefficients)))
         for label, coefficients in enumerate(self.coefficients):
@@ -539,7 +542,7 @@ class PoolErrorStage(Stage):
         return replace(self, error=cache(lambda: self.error().at_prior_power(power)))
 
     def on(self, seen: Any) -> Step:
-        """Prepare some rows."""
+        """Step that shifts every draw by the error of the pool; the point is unchanged."""
 
         @cache
         def of_rows() -> ErrorOfRows:
@@ -547,6 +550,7 @@ class PoolErrorStage(Stage):
             return error.only(self.component) if self.component else error
 
         def step(state: State, point: State, draws: Draws | None) -> State:
+            """State behind the error, with median corrections and equivalent numbers of labels."""
             if draws is None:
                 return state
             error, p = of_rows(), np.exp(point.log_p[0])

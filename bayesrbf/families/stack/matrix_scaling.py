@@ -101,6 +101,7 @@ def fit_matrix_scaling(
     precision[:, k] = k
 
     def falling(point: np.ndarray) -> tuple[float, np.ndarray]:
+        """Negative log posterior of matrix and offsets in nats, and its gradient."""
         both = point.reshape(k, k + 1)
         log_p = log_softmax(z + x @ both.T, axis=1)
         penalty = precision * both

@@ -114,7 +114,7 @@ class SharedTraining:
     _fewer: dict[int, SharedTraining] = field(default_factory=dict, init=False)
 
     def at_most(self, most: int) -> SharedTraining:
-        """A sample of at most ``most`` rows, balanced over the classes."""
+        """Training on at most ``most`` rows, drawn with balanced classes if there are more."""
         if self.rows.n_obs <= most:
             return self
         if most not in self._fewer:
@@ -163,7 +163,7 @@ class SharedTraining:
         return find_exemplars(self.mapped("half_rank"), N_EXEMPLARS, self.seed)
 
     def layer(self, settings: KernelSettings) -> HiddenLayer:
-        """The hidden layer of a network."""
+        """Hidden layer of a kernel network, made once for equal settings."""
         if settings not in self._layers:
             searched = replace(settings, search=SEARCH)
             self._layers[settings] = hidden_layer(
@@ -172,7 +172,7 @@ class SharedTraining:
         return self._layers[settings]
 
     def mixture(self, form: MixtureForm) -> FittedMixture:
-        """A mixture fitted by EM to the rows behind the power transforms; members share it."""
+        """Mixture fitted by EM to rows behind the power transforms, made once for equal forms."""
         if form not in self._mixtures:
             rows = self.mapped("power")
             classes = component_class(rows, self.n_classes, form.n_components)
@@ -232,7 +232,7 @@ class KernelMember:
         return training.at_most(NETWORK_ROWS)
 
     def fit(self, training: SharedTraining) -> FittedKernelNetwork:
-        """Fit to its training rows."""
+        """Kernel network fitted to the rows of ``training``, whose hidden layer it shares."""
         settings = KernelSettings(
             self.kernel,
             self.relevance,
@@ -276,7 +276,7 @@ class MixtureMember:
         return training.at_most(MIXTURE_ROWS)
 
     def fit(self, training: SharedTraining) -> FittedMixture:
-        """Fit to its training rows."""
+        """Mixture fitted to the rows of ``training``: by EM or, from there, by the objective."""
         by_em = training.mixture(MixtureForm(self.n_components, self.shared_covariance))
         if self.objective.name == "likelihood":
             return by_em
@@ -350,7 +350,8 @@ def recipe_of(name: str) -> Member | TreeMember:
 def chosen_members(members: object, n_labelled: float) -> tuple[str, ...]:
     """Names of the members that ``StackedClassifier(members=...)`` asks for, trees last.
 
-    ``n_labelled`` is the number of labelled subjects.
+    ``n_labelled`` is the number of labelled subjects. ValueError if a name is unknown or occurs
+    twice, or all are names of trees.
     """
     chosen: tuple[Any, ...]
     if isinstance(members, str) and members in SETS:
@@ -412,7 +413,7 @@ class FittedMember:
 
 
 def fit_members(training: SharedTraining, members: Sequence[str]) -> tuple[FittedMember, ...]:
-    """Fit members by name to rows that they share."""
+    """Kernel networks and mixtures by their names, fitted to rows that they share."""
     recipes = [(name, MEMBERS[name]) for name in members]
     return tuple(
         FittedMember(name, shared.transforms(recipe.shape), recipe.fit(shared))
@@ -439,7 +440,10 @@ class FittedTrees:
 def fit_trees(
     rows: Observations, names: Sequence[str], n_classes: int, seed: int
 ) -> tuple[FittedTrees, ...]:
-    """Grow members by name on the labelled rows, in the canonical order of columns and classes."""
+    """Trees by their names, grown on the labelled rows.
+
+    They grow in the canonical order of columns and classes, and predict in the order of ``rows``.
+    """
     rows = rows.take(rows.labels >= 0)
     order = table.canonical_order(rows, n_classes)
     rows = rows.reordered(order)
@@ -509,7 +513,10 @@ class FittedMembers:
         return replace(self, fitted=members)
 
     def log_probabilities(self, rows: Observations) -> Float[np.ndarray, "obs member label"]:
-        """Class log probabilities of every member at its fitted point, in nats, -60 at least."""
+        """Class log probabilities of every member at its fitted point, in nats, -60 at least.
+
+        Members are kernel networks and mixtures, then trees, then those of other libraries.
+        """
         transforms = {id(member.columns): member.columns for member in self.fitted}
         mapped = {key: columns.applied(rows) for key, columns in transforms.items()}
         seen: dict[tuple[int, int], CellMoments] = {}  # alike by kernels that share companions

@@ -149,7 +149,10 @@ def fit_patterns(
     prior: MixturePrior,
     solver: Solver,
 ) -> MissingPatterns:
-    """Fit the mixture of the indicators of some columns."""
+    """Missing patterns of the classes: a mixture of the indicators of the ``evident`` columns.
+
+    ``evident`` are indices among the columns that had a cell, as in :func:`evident_columns`.
+    """
     positions, _ = evident_columns(rows, columns)
     missing = ~table.observed_cells(rows, columns)[:, positions]
     codes = missing[:, evident].astype(np.intp)
@@ -238,7 +241,7 @@ class Missingness:
     def fitted(
         self, held: HeldOut, log_q: Float[np.ndarray, "held label"], with_evidence: bool
     ) -> Missingness:
-        """Fit temperature, offsets and exponent to held-out rows that have a cell.
+        """Copy with temperature, offsets and exponent fitted to held-out rows that have a cell.
 
         Maximum a posteriori under ``log t, a_c, s ~ Normal(0, 1/2)``, the first at most 0 and
         the last at least 0. Without evidence t is 1 and s is 0.
@@ -250,6 +253,7 @@ class Missingness:
         precision = POOL_PRIOR.sd**-2
 
         def falling(point: np.ndarray) -> tuple[float, np.ndarray]:
+            """Negative log posterior of (log t, offsets, exponent) in nats, and its gradient."""
             t = np.exp(point[0])
             log_p = log_softmax(t * log_q + point[1:-1] + point[-1] * evidence, axis=-1)
             off = weights[:, None] * (target - np.exp(log_p))

@@ -129,11 +129,12 @@ class ModelUncertainty(Stage):
         return {name: replace(self, component=name) for name in named}
 
     def on(self, seen: Seen) -> Step:
-        """Prepare some rows."""
+        """Step that moves the point by the error of the pool, and towards or away from the pool."""
         by_pool = SeenByPool(self.pool, seen.rows)
         of_rows = cache(lambda: by_pool.error_under(self.error()))
 
         def step(state: State, point: State, draws: Draws | None) -> State:
+            """State of draws around the point; for the point itself the state is unchanged."""
             if draws is None:
                 return state
             log_p, error = point.log_p[0], of_rows()
@@ -184,7 +185,10 @@ def require_comparable(fit: AnyFit) -> None:
 
 
 def model_uncertainty_of(fit: AnyFit, cv: object, n_jobs: int | None) -> StackedModelUncertainty:
-    """Other kinds of models of the rows of a fit, held out by the classifier's own splits."""
+    """Stack of other kinds of models, fitted to the rows of a fit.
+
+    Rows are held out by the classifier's splits ``cv``, or by the stack's own if that is a number.
+    """
     training = fit.table
     rows, n_classes = training.rows, training.class_labels.size
     seed = training.seed

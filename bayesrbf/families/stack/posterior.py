@@ -189,11 +189,11 @@ def fit_pool(
     weights: Float[np.ndarray, " obs"],
     log_shares: Float[np.ndarray, " label"] | None,
 ) -> Pool:
-    """Temperature of every member, then the weights, then its temperature and prior exponent.
+    """Pool fitted in steps: temperatures of members, weights, then temperature and prior exponent.
 
-    Each step is at its own mode given those before it. All at once, held-out rows
-    would be fitted once more by every member's temperature: on small tables the pool
-    is then too sure of itself. Without class shares there is no exponent.
+    Each step is at its own mode given those before it. All at once, held-out rows would be fitted
+    once more by every member's temperature: on small tables the pool is then too sure of itself.
+    Without class shares there is no exponent.
     """
     temperatures = fit_temperatures(values, labels, weights)
     members = tempered_members(values, temperatures)
@@ -222,7 +222,7 @@ def fit_pools(held_out: HeldOut, prior_power: float = 1.0) -> tuple[Pool, ...]:
 
 
 def mean_pools(first: Sequence[Pool], second: Sequence[Pool]) -> tuple[Pool, ...]:
-    """Means of weights, log temperatures and exponents of the class shares of two fits, by knot."""
+    """Means by knot of the weights, log temperatures and prior exponents of two fits."""
     return tuple(
         Pool(
             (a.weights + b.weights) / 2,

@@ -252,9 +252,10 @@ class TreeRows:
 
 
 def grow_forest(rows: TreeRows, *, n_trees: int, seed: int, extra: bool = False) -> Forest:
-    """Grow trees, each on rows drawn anew, some where they are many.
+    """Forest of ``n_trees`` trees, each grown on rows drawn with replacement by their weights.
 
-    ``extra`` trees split at random places; each has all rows, unless they are many.
+    A tree has at most ``ROWS_OF_A_TREE`` rows. ``extra`` trees split at random places; each has all
+    rows, unless they are many.
     """
     # It takes a second: predictions need it not.
     from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
@@ -291,7 +292,10 @@ def grow_forest(rows: TreeRows, *, n_trees: int, seed: int, extra: bool = False)
 
 
 def grow_boosting(rows: TreeRows, *, n_steps: int, seed: int) -> Boosting:
-    """Grow trees, each on what those before it leave."""
+    """Boosted trees of ``n_steps`` steps, each grown on what the steps before leave.
+
+    A step has a tree for each class, or for the second of two classes.
+    """
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     # Boosting counts rows, not their weights, where it bounds leaves.
@@ -351,7 +355,11 @@ def _joined(
     cells: Float[np.ndarray, "obs column"],
     edges: Sequence[Float[np.ndarray, " _"]] | None = None,
 ) -> Trees:
-    """The arrays of trees, one after another; thresholds lie between groups that have edges."""
+    """Trees of scikit-learn as one set of arrays, one tree after another.
+
+    Thresholds are in the units of the cells: ``values`` are the distinct values of every column, of
+    which trees know the ranks or, with ``edges``, the groups, whose last ranks these are.
+    """
     roots = [0, *accumulate(tree.feature.size for tree in nodes)]
     feature = np.concatenate([tree.feature for tree in nodes])
     split = feature >= 0
