@@ -199,7 +199,10 @@ class _Sums:
         log_likelihood: float,
         pointwise: np.ndarray,
     ) -> Statistics:
-        """The sums as statistics, products of cells converted to moments about ``means``."""
+        """The sums as statistics, products of cells converted to moments about ``means``.
+
+        They are converted in place: a second call would count products twice.
+        """
         if self.products is not None:
             first, second = centred_moments(self.products, means)
             self.counts += self.products[:, -1]  # the last product is 1
@@ -284,7 +287,7 @@ class ArrayExpectation:
 
     @cached_property
     def _by_label(self) -> list[Block]:
-        """Rows of every label under the components that it allows."""
+        """Blocks of the rows of every label, under the components of that label's class."""
         table, specification = self._observations, self._specification
         if not (table.labels >= 0).any():
             return self._all_rows

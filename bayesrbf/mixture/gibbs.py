@@ -409,7 +409,7 @@ def searched(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> list[MixtureParameters]:
-    """Ends of EM from random starts under a fixed seed, in standard units."""
+    """Points after ``_STEPS`` EM steps from random starts with a fixed seed, in standard units."""
     rng = np.random.default_rng(0)
     step = problem_of(prepare(observations, specification), specification, hyperparameters).step
     found = []
@@ -445,7 +445,10 @@ def _with_first(first: np.ndarray, rest: np.ndarray) -> np.ndarray:
 def _at_prior(
     hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
 ) -> MixtureParameters:
-    """Mode of the prior, a start of EM with one component a class."""
+    """Prior means, scales and mean level probabilities; classes are even, all weights 1.
+
+    With one component a class it is a start of EM.
+    """
     n_classes, k = specification.n_classes, specification.n_components
     scales = np.tile(1 / hyperparameters.scale, (specification.group_sizes.size, 1))
     return MixtureParameters(
@@ -668,7 +671,7 @@ class ModeJumps:
 def _with_class(
     parameters: MixtureParameters, new: MixtureParameters, components: slice, groups: np.ndarray
 ) -> MixtureParameters:
-    """The mixture with the components of one class replaced."""
+    """The mixture with the components of one class, and their groups, replaced by ``new``."""
     return replace(
         parameters,
         weights=_put(parameters.weights, components, new.weights),
