@@ -251,7 +251,7 @@ class EventPerformance:
 
     @property
     def decisions(self) -> dict[str, Interval]:
-        """Shares of right decisions, by their names in words."""
+        """Sensitivity, specificity, PPV and NPV of the decisions, by these names."""
         return {
             "sensitivity": self.sensitivity,
             "specificity": self.specificity,

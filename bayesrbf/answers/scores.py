@@ -179,7 +179,7 @@ class Counted:
 def poisson_binomial(p: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " count"]:
     """Probability of every number of successes of independent trials, 0 to all of them.
 
-    It is the product of ``1 - p + p z`` over the trials, multiplied pair by pair.
+    They are the coefficients of the product of ``1 - p + p z``, multiplied pair by pair.
 
     >>> poisson_binomial(np.array([0.5, 0.5])).round(3)
     array([0.25, 0.5 , 0.25])

@@ -262,6 +262,7 @@ def stability(
     shown = [known.index(event)] if event is not None else range(int(len(known) == 2), len(known))
 
     def of_event(c: int) -> EventStability:
+        """Stability of the probability of class ``c`` against the rest."""
         return EventStability(
             event=str(known[c]),
             threshold=float(threshold),

@@ -259,7 +259,10 @@ class _Runs(NamedTuple):
 def plan_tiles(
     observations: Observations, packed: np.ndarray, specification: MixtureSpecification
 ) -> Tiles:
-    """Sort rows, with their combined category codes in ``packed``, and cut them into tiles."""
+    """Tiles of the rows, sorted by label, number and pattern of missing reals.
+
+    ``packed`` (row, pack) has the combined codes of the categorical cells.
+    """
     runs = _sort(observations, by_pattern=not specification.independent)
     width = min(_allowed_widths(runs, specification), key=partial(_n_positions, runs))
     starts, sizes = _cut(runs, width)

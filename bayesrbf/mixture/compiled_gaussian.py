@@ -702,10 +702,11 @@ def add_missing_log_density(
     log_joint: np.ndarray,
     scratch: MixedScratch,
 ) -> None:
-    """Add log densities of a tile's observed cells to ``log_joint``; rows miss any ``n_missing``.
+    """Add log densities of a tile's observed cells to ``log_joint``; rows miss different cells.
 
-    The constants of the components have the normaliser of complete rows. Deviations with missing
-    cells at their conditional means stay in ``scratch.completed``.
+    Every row misses ``n_missing`` cells. The constants of the components have the normaliser of
+    complete rows. Deviations with missing cells at their conditional means stay in
+    ``scratch.completed``.
     """
     find_missing(cells, cells.shape[1], scratch.missing)
     _locate_block(cells.shape[0], n_missing, scratch)

@@ -74,9 +74,9 @@ def cut(
     *,
     by_products: bool = True,
 ) -> list[Block]:
-    """Cut rows of a table in standard units into blocks of equal work that fit the cache.
+    """Blocks of the ``rows`` of a table in standard units, of equal work that fits the cache.
 
-    Rows of a block may have the same components and lack equally many reals. ``by_products`` says
+    Rows of a block lack equally many reals and admit the given components. ``by_products`` says
     whether blocks of complete rows get the products of their cells, where affordable.
     """
     observed = ~np.isnan(table.real[rows])

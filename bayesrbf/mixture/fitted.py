@@ -184,11 +184,11 @@ class FittedMixture(FittedModel):
         return log_density
 
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
-        """Class shares of the population that predictions refer to.
+        """Class shares of the training rows, to which the predicted probabilities refer.
 
-        Under the likelihood rows without a label teach the class probabilities, too: they
-        are shared out as the M-step did. Other objectives bend these, and stand for the
-        labelled rows.
+        Under the likelihood, rows without a label count by their class probabilities in the last
+        M-step. Under other objectives the shares are of the labelled rows alone, because these
+        objectives distort the class probabilities.
         """
         labelled, unlabelled = super().class_shares(rows, n_classes), rows.labels < 0
         if self.objective.coefficients != LIKELIHOOD.coefficients or not unlabelled.any():

@@ -350,7 +350,7 @@ class Reference:
     def with_empty(
         self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
     ) -> Reference:
-        """The reference of one component, padded with empty components at the mode of their prior.
+        """The reference of one component, padded with components without rows, at the prior.
 
         ``specification`` has the components of the class as a mixture of one class.
         """
@@ -523,7 +523,10 @@ class ModeProposal:
         return point.taken(order, order if grouped else slice(None))
 
     def log_densities(self, *points: MixtureParameters) -> list[float]:
-        """Log density of each point in the constrained variables of the graph, in nats."""
+        """Log density of the proposal at each point of the class, in nats.
+
+        It is a density in the constrained variables of the graph.
+        """
         pairs = self._dirichlets(points)
         common = gammaln(self._weights.sum(axis=1)) - gammaln(self._weights).sum(axis=1)
         common = (common + np.log(self._shares))[:, None]
@@ -733,9 +736,10 @@ class MixtureSweep(MarkovKernel):
     def sweep(
         self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
     ) -> Float[np.ndarray, " coordinate"]:
-        """Draw components and missing cells given theta, then theta given both.
+        """Next coordinates: components and missing cells drawn given theta, then theta given both.
 
-        The posterior is invariant under the draw.
+        With jump proposals, a jump of one class comes before or after, at random. The posterior is
+        invariant under the sweep. Without latent variables the draw is independent of theta.
         """
         if self._posterior is not None:  # nothing is latent, and sweeps are independent
             return self._points.pack_standard(self._posterior.draw(rng))
