@@ -143,8 +143,8 @@ def score_as_probability(
 
     A score between 0 and 1, not 0 and 1 alone, is a probability: of the event, or of no event if
     the whole interval of its AUROC lies below chance. Any other score is mapped by a logistic
-    regression that is fitted to the rows of all other folds. The probability is NaN where the score
-    is missing, or the other folds have one class alone. ValueError where the score is infinite.
+    regression that is fitted to the rows of all other folds, NaN where these have one class alone.
+    A missing score is NaN. ValueError where the score is infinite.
     """
     if np.isinf(score).any():
         raise ValueError("a score must be finite; leave cells empty where it is not known.")

@@ -379,10 +379,10 @@ DRAWS: Final[Rule] = integer(None)
 def conditional(
     fit: Fit, X: object, columns: Any = None, *, draws: int | None = None
 ) -> ConditionalDistribution:
-    """Distribution of some cells of each row, given all other observed cells of the row.
+    """Joint distribution of requested cells of each row, given its other observed cells.
 
-    The cells are all of the named ``columns``, observed or not; by default the missing ones. It is
-    at the fitted point, or a mean over ``draws`` points drawn from the posterior.
+    Requested are all cells of the named ``columns``, observed or not; by default the missing cells.
+    The distribution is at the fitted point, or a mean over ``draws`` draws of the parameters.
     """
     DRAWS.check(draws, "conditional(draws=...)")
     cells = new_rows(fit, X).cells
@@ -464,7 +464,7 @@ SURPRISE_RULES: Final = {"prob": _SHARE, "false_discoveries": _SHARE}
 def surprise(
     fit: Fit, X: object, *, prob: float = 0.9, false_discoveries: float = 0.1
 ) -> xr.Dataset:
-    """Two-sided tail, expected value and interval of each observed cell given the rest of its row.
+    """Tail, expected value and interval of each observed cell given the rest of its row.
 
     Variables over obs and column are ``log_tail`` (nats), ``expected``, ``lower``, ``upper`` (NaN
     of levels and angles) and ``stands_out``, the cells that are called wrong by the procedure of
