@@ -53,9 +53,14 @@ def differences(
     subjects: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> Differences:
-    """Compare two classifiers on the same rows, by resamples of rows or of groups."""
+    """Paired differences of two event probabilities on the same rows: ``model`` minus ``other``.
+
+    Ends of the intervals are quantiles over bootstrap resamples of rows, or of whole ``subjects``.
+    Net benefit and reclassified rows are at ``threshold``.
+    """
 
     def figures(rows: Any) -> Float[np.ndarray, " figure"]:
+        """Differences of AUROC, Brier score, log loss and net benefit on some rows."""
         y = positive[rows].astype(int)
         of_both = []
         for score in (model[rows], other[rows]):
@@ -103,9 +108,10 @@ def given_score(
     subjects: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> GivenScore:
-    """Model and score on the rows that have it.
+    """Performance of the model and of an existing score on the rows that have the score.
 
-    ValueError where these are all events, or all without one.
+    ``column`` is the name of the score, and ``p`` the model's held-out probability of the event.
+    ValueError where these rows are all events, or all without one.
     """
     name = "the score" if column is None else f"score {column}"
     probability, mapping = score_as_probability(score, happened, folds)
@@ -133,11 +139,12 @@ def given_score(
 def score_as_probability(
     score: Score, happened: Positive, folds: Int[np.ndarray, " obs"]
 ) -> tuple[Score, str]:
-    """A score as a probability of the event, NaN where it is missing, and how it became one.
+    """Probability of the event from an existing score, and a message on how it was obtained.
 
-    What lies between 0 and 1, and is not 0 and 1 alone, is a probability: of the event, unless it
-    surely ranks rows the other way. All else is points, mapped by a logistic regression that is
-    fitted to the rows of all other folds. ValueError where it is infinite.
+    A score between 0 and 1, not 0 and 1 alone, is a probability: of the event, or of no event if
+    the whole interval of its AUROC lies below chance. Any other score is mapped by a logistic
+    regression that is fitted to the rows of all other folds, NaN where these have one class alone.
+    A missing score is NaN. ValueError where the score is infinite.
     """
     if np.isinf(score).any():
         raise ValueError("a score must be finite; leave cells empty where it is not known.")
@@ -191,7 +198,7 @@ class RandomEffects:
 
     parts: int
     mean: Interval
-    tau: float  # In the subject  of the scale: log odds for AUROC, logarithms for O:E.
+    tau: float  # In the units of the analysis: log odds for AUROC, logarithms for O:E.
     new: Interval
 
 
@@ -201,9 +208,11 @@ def random_effects(
     level: float = LEVEL,
     back: Callable[[Any], Any] = lambda x: x,
 ) -> RandomEffects | None:
-    """Combine a figure of parts with their standard errors; None for fewer than three parts.
+    """Random-effects mean, spread and prediction interval of a figure; None below three parts.
 
-    ``back`` maps values to the scale in which they are told.
+    ``errors`` are standard errors. Parts without a finite value and a positive finite error are
+    left out. ``back`` maps the mean and all ends to the reported scale; tau stays in the units of
+    ``values``.
 
     >>> found = random_effects(np.array([1.0, 2.0, 3.0]), np.full(3, 0.1))
     >>> round(found.tau, 2), round(found.mean.value, 2)
@@ -297,9 +306,11 @@ def performance_by(
     widths: Float[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> Parts:
-    """Performance in every subset of the rows, and its random effects over subsets.
+    """Performance in every subset that has rows, and random effects of the figures over subsets.
 
-    Random effects have intervals of 90 %, whatever the level of single figures.
+    Random effects are over the exchangeable subsets with enough events and rows without one; there
+    are none for fewer than three such subsets. Their intervals have 90 %, whatever ``level`` is.
+    ``widths`` are widths of the intervals of the probabilities.
     """
     records = tuple(
         Part(

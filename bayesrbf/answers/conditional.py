@@ -51,7 +51,11 @@ def novelty(fit: Fit, X: object) -> Float[np.ndarray, " obs"]:
 
 
 def impute(fit: Fit, X: object, draws: int | None = None) -> Any:
-    """Fill the missing cells; observed cells are returned as they came."""
+    """Table like ``X`` with missing cells filled; with ``draws``, a list of so many such tables.
+
+    A cell is filled with its conditional mean or most probable level. In the tables of ``draws``
+    the missing cells of a row are drawn jointly. Observed cells are returned as they came.
+    """
     rows, density = new_rows(fit, X).cells, fit.density
     if draws is None:
         return fit.table.decoded(most_likely(density, rows, fit.columns), X)
@@ -125,7 +129,7 @@ class ConditionalDistribution:
         return f"ConditionalDistribution of {of}, at {where}\n{shown}".rstrip()
 
     def _lines(self, rows: Int[np.ndarray, " some"]) -> Iterator[str]:
-        """The first of some rows in words: mean and deviation of a cell, or its likeliest level."""
+        """Lines on the first ``SHOWN`` of the rows: mean ± sd, or most probable level, by cell."""
         first_rows = rows[:SHOWN]
         if not first_rows.size:
             return
@@ -344,7 +348,7 @@ class ConditionalDistribution:
         return scores
 
     def _levels(self, position: int) -> tuple[tuple[object, ...], Float[np.ndarray, "obs level"]]:
-        """Levels of a column, and their probabilities in every row."""
+        """Levels of a column, and their probabilities in every row; ValueError without levels."""
         columns, law = self.columns, self._law
         with_levels = levels_of(law, self.mixture, columns, position)
         if with_levels is not None:
@@ -355,7 +359,7 @@ class ConditionalDistribution:
         )
 
     def _frame(self, figures: Figures) -> pd.DataFrame:
-        """Figures of columns side by side in the order of the table, where they are asked for."""
+        """One column for each table column that is asked for; NaN where the cell is given."""
         import pandas as pd
 
         named = {}
@@ -375,7 +379,11 @@ DRAWS: Final[Rule] = integer(None)
 def conditional(
     fit: Fit, X: object, columns: Any = None, *, draws: int | None = None
 ) -> ConditionalDistribution:
-    """Distribution of some cells of each row, given the others."""
+    """Joint distribution of requested cells of each row, given its other observed cells.
+
+    Requested are all cells of the named ``columns``, observed or not; by default the missing cells.
+    The distribution is at the fitted point, or a mean over ``draws`` draws of the parameters.
+    """
     DRAWS.check(draws, "conditional(draws=...)")
     cells = new_rows(fit, X).cells
     observed = table.observed_cells(cells, fit.columns)
@@ -407,7 +415,12 @@ PROB: Final = Rule("a number between 0 and 1", kind=Real, low=0.0, high=1.0, clo
 
 
 def dependence(fit: Fit, prob: float = 0.9, draws: int = 50) -> xr.Dataset:
-    """Mutual information of every pair of columns, and of columns and class, under the density."""
+    """Mutual information in nats of every pair of columns, and of columns and class.
+
+    ``information`` is that of the fitted density, ``lower`` and ``upper`` the ends of its interval
+    over ``draws`` points (NaN without draws), and ``coefficient`` the correlation of two normal
+    columns with that information; each is over column and column.
+    """
     import xarray as xr
 
     from bayesrbf.fit.row_answers import described
@@ -451,7 +464,12 @@ SURPRISE_RULES: Final = {"prob": _SHARE, "false_discoveries": _SHARE}
 def surprise(
     fit: Fit, X: object, *, prob: float = 0.9, false_discoveries: float = 0.1
 ) -> xr.Dataset:
-    """Tail probability of each observed cell given the rest of its row."""
+    """Tail, expected value and interval of each observed cell given the rest of its row.
+
+    Variables over obs and column are ``log_tail`` (nats), ``expected``, ``lower``, ``upper`` (NaN
+    of levels and angles) and ``stands_out``, the cells that are called wrong by the procedure of
+    Benjamini and Hochberg at the rate ``false_discoveries``.
+    """
     from bayesrbf.fit.row_answers import RowAnswers, described
 
     for name, value in {"prob": prob, "false_discoveries": false_discoveries}.items():
@@ -500,7 +518,10 @@ def by_column(reals: np.ndarray, levels: np.ndarray, columns: Columns) -> np.nda
 
 
 def _expected(verdict: JudgedCells, columns: Columns) -> np.ndarray:
-    """Means and levels; numbers where all columns are numbers, else objects."""
+    """Mean or most probable level of every cell: (obs, column), objects if a column has levels.
+
+    A missing cell has NaN, or None in a column with levels.
+    """
     codes, reals = verdict.level_expected.astype(float), verdict.expected
     expected = by_column(reals, np.where(codes < 0, np.nan, codes), columns)
     for position, (kind, features) in enumerate(zip(columns.kinds, columns.features, strict=True)):

@@ -51,10 +51,10 @@ def rows_needed(level: float) -> int:
 
 
 def merged(missing: Counts, least: int) -> Int[np.ndarray, " group"]:
-    """Least number of missing cells in each group; each group has so many rows at least.
+    """Smallest number of missing cells of each group of rows; a group has at least ``least`` rows.
 
-    Numbers are gone through from 0 on; a group is closed when it has enough rows, and what is left
-    at the end joins the last one.
+    Numbers are gone through from 0 on; a group is closed when it has enough rows, and the rows left
+    at the end join the last group. Of fewer rows than ``least`` there is one group.
 
     >>> merged(np.array([0, 0, 1, 2, 2, 3]), least=2)
     array([0, 1])
@@ -99,7 +99,9 @@ def group_names(starts: Int[np.ndarray, " group"]) -> tuple[str, ...]:
 
 
 def counted(covers: Bool[np.ndarray, " obs"], prob: float = 0.95) -> tuple[float, float, float]:
-    """Share of rows whose set holds their class, and its exact binomial interval.
+    """Share of rows whose set has their class, and ends of its Clopper-Pearson interval.
+
+    All are NaN without rows.
 
     >>> counted(np.array([True, True, True, False]))
     (0.75, 0.194, 0.994)
@@ -132,10 +134,10 @@ def p_values(
     scores: Sequence[Float[np.ndarray, "obs label"]],
     groups: Groups,
 ) -> Float[np.ndarray, "obs label"]:
-    r"""Share of the rows of a group, and the row itself, at least as strange as the row would be.
+    r"""Conformal p value of every new row and class, by the calibration rows of its group.
 
-    Every fold k has a model, its held-out rows :math:`S_k` and the scores that the model gives the
-    new row. Folds are put together as in cross-conformal prediction,
+    Every fold k has a model, held-out rows :math:`S_k` with the scores a of their labels, and the
+    scores that the model gives every class of the new rows. As in cross-conformal prediction,
 
     .. math:: p(c) = \frac{1 + \sum_k |\{i \in S_k : a_i \ge a^{(k)}(c)\}|}{1 + \sum_k |S_k|}.
     """
@@ -402,7 +404,10 @@ class ConformalSets(MetaEstimatorMixin, BaseEstimator):
         return group_of(missing, self._edges)
 
     def _folds(self, labels: Rows, subjects: Subjects | None) -> list[Fold]:
-        """Rows to fit and labelled rows to hold out, whose labels are hidden in neither case."""
+        """Positions of the rows to fit to and of the labelled rows held out, fold by fold.
+
+        Rows without a label are among the rows to fit to. ValueError if no row is held out.
+        """
         labelled = np.flatnonzero(labels >= 0)
         if isinstance(self.cv, Integral):
             _FOLDS.check(self.cv, "ConformalSets(cv=...)")

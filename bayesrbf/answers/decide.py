@@ -39,7 +39,12 @@ DECISION: Final = "decision"
 
 
 def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> xr.Dataset:
-    """Take the decision of least expected cost for each row."""
+    """Decision of least expected cost for each row, with the costs.
+
+    Variables are ``expected_cost`` over obs and decision; over obs ``best``, its ``cost``,
+    ``probability_best``, the share of draws under which it is best (NaN without draws), and with
+    ``reject``, the cost of rejecting a row, ``refer``, whether rejecting is cheaper.
+    """
     from bayesrbf.fit.row_answers import RowAnswers, described
 
     rows = new_rows(fit, X)
@@ -72,7 +77,7 @@ def decide(fit: Fit, X: object, costs: object, reject: float | None = None) -> x
 def _costs_of_classes(
     costs: PerClass[object], classes: Shaped[np.ndarray, " label"], argument: str
 ) -> Float[np.ndarray, " label"]:
-    """Costs of the classes, 1 where none is given."""
+    """Costs in the order of ``classes``, 1 where none is given; ValueError for other names."""
     labels = classes.tolist()
     odd = [name for name in costs if name not in labels]
     if odd or len(labels) < 2:
@@ -91,7 +96,10 @@ def _costs_of_classes(
 def read_costs(
     costs: Any, classes: Shaped[np.ndarray, " label"], argument: str = "decide(costs=...)"
 ) -> tuple[Float[np.ndarray, "label decision"], Shaped[np.ndarray, " decision"]]:
-    """Costs in the order of the classes, and the names of the decisions.
+    """Cost of every decision under every class, and the names of the decisions.
+
+    ``costs`` are a mapping or frame of class and decision, an array with a row for each class, or
+    the cost of missing each class by a mapping of classes: decisions are then the classes.
 
     >>> costs = {"sick": {"treat": 1, "wait": 20}, "well": {"treat": 2, "wait": 0}}
     >>> read_costs(costs, np.array(["sick", "well"]))
@@ -147,7 +155,10 @@ def read_costs(
 def _read_array(
     costs: object, classes: Shaped[np.ndarray, " label"], argument: str = "decide(costs=...)"
 ) -> tuple[Float[np.ndarray, "label decision"], Shaped[np.ndarray, " decision"]]:
-    """Costs without names: rows in the order of the classes."""
+    """Cost matrix of an array with a row for each class, and the names of its decisions.
+
+    These are the classes if there are as many columns as classes, else the positions of columns.
+    """
     matrix = np.asarray(costs)
     if matrix.ndim != 2 or len(matrix) != classes.size or not matrix.size:
         raise ValueError(
@@ -187,7 +198,10 @@ Outcomes = tuple[Float[np.ndarray, "obs point"], Float[np.ndarray, "obs point"]]
 
 
 def outcomes(law: ConditionalLaw, columns: Columns, position: int) -> Outcomes:
-    """Possible values of a column and their probabilities, as if all its cells were missing."""
+    """Values of a column and their probabilities in every row, as if its cells were missing.
+
+    Values are in the user's units, for a categorical column codes of levels.
+    """
     if position not in columns.code_of:
         features, kind = columns.features[position], columns.kinds[position]
         n_obs = law.rows.n_obs
@@ -218,9 +232,10 @@ def measurement_gains(
     columns: Columns,
     uncertainty: Callable[[Observations], Float[np.ndarray, " row"]],
 ) -> Float[np.ndarray, "obs column"]:
-    """Expected fall of the uncertainty of a row if a missing cell were measured; NaN elsewhere.
+    """Expected fall of ``uncertainty`` of a row if a cell of ``measured`` were known; else NaN.
 
-    Rows are in the user's units; the mixture says what may be found in a cell.
+    ``measured`` marks missing cells. Rows are in the user's units. The expectation is over the
+    conditional distribution of the cell under the mixture.
     """
     gains = np.full(measured.shape, np.nan)
     for row_slice in in_blocks(rows.n_obs, NUMBERS_OF_OUTCOME * OUTCOMES):
@@ -254,7 +269,12 @@ _DRAWS: Final = Rule("an integer of at least 1", kind=Integral, low=1.0)
 def acquire_cells(
     fit: Fit, X: object, costs: object = None, loss: object = None, draws: int = 200
 ) -> xr.Dataset:
-    """Value of measuring each missing cell, and the cell to measure next."""
+    """Expected gain of measuring each missing cell, and the cell to measure next in each row.
+
+    Variables are ``gain`` and ``price`` over obs and column, ``best`` and ``best_price`` over obs.
+    The gain is in nats of the entropy of the class, or with ``loss`` in the costs of ``loss``; NaN
+    of cells that are observed or have no price. ``best`` is empty where no cell is worth measuring.
+    """
     from bayesrbf.fit.row_answers import RowAnswers, described
 
     _DRAWS.check(draws, "acquire_cells(draws=...)")
@@ -288,7 +308,7 @@ def acquire_cells(
 
 
 def _read_prices(costs: Any, columns: tuple[str, ...]) -> Float[np.ndarray, " column"]:
-    """Price of every column; NaN where it cannot be measured."""
+    """Price of every column: 0 without ``costs``, NaN where a mapping does not name the column."""
     if costs is None or isinstance(costs, Real):
         values = [0.0 if costs is None else costs] * len(columns)
         named: dict[str, Any] = dict(zip(columns, values, strict=True))

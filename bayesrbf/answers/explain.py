@@ -86,9 +86,10 @@ class Attribution:
 def attribute(
     value: Value, observed: Bool[np.ndarray, "obs column"], n_labels: int, effort: Effort
 ) -> Attribution:
-    """Shapley values of the observed cells of every row.
+    """Shapley values of the observed cells of every row, with standard errors and marginal losses.
 
-    The value of two cells is 3 with the first, 4 more with both:
+    They are exact for rows of at most ``effort.exact`` observed cells, else by sampled orders. The
+    value of two cells is 3 with the first, 4 more with both:
 
     >>> def value(rows, shown):
     ...     return (3.0 * shown[:, 0] + 4.0 * shown.all(axis=1))[:, None]
@@ -134,7 +135,10 @@ def _value_of_cells(
     positions: Int[np.ndarray, "row cell"],
     coalitions: Bool[np.ndarray, "coalition cell"],
 ) -> Float[np.ndarray, "row coalition label"]:
-    """Values of the same coalitions of the observed cells of rows, block by block."""
+    """Value of every coalition of m observed cells, for rows that have m observed cells each.
+
+    ``positions`` are the columns of these cells. Rows are predicted in blocks of limited memory.
+    """
     shown = np.zeros((len(rows), len(coalitions), n_columns), dtype=bool)
     np.put_along_axis(shown, positions[:, None], coalitions[None], axis=2)
     flat, of_row = shown.reshape(-1, n_columns), np.repeat(rows, len(coalitions))
@@ -144,7 +148,10 @@ def _value_of_cells(
 
 
 def _exact(value: ValueOfCells, m: int) -> Attribution:
-    """Shapley values by all coalitions of m cells, numbered by their binary digits."""
+    """Exact attribution of rows with m observed cells each, from all ``2^m`` coalitions.
+
+    Arrays by cell have shape (row, m, label).
+    """
     numbers = np.arange(2**m)
     members = (numbers[:, None] >> np.arange(m) & 1).astype(bool)
     values = value(members)
@@ -172,7 +179,11 @@ def _weight(size: np.ndarray, m: int) -> np.ndarray:
 
 
 def _sampled(value: ValueOfCells, m: int, effort: Effort) -> Attribution:
-    """Shapley values by pairs of random orders of m cells, until the standard errors are small."""
+    """Attribution of rows with m observed cells each, by pairs of a random order and its reverse.
+
+    Pairs are added until the relative standard errors are at most ``effort.tolerance``, or there
+    are ``effort.max_pairs``. Arrays by cell have shape (row, m, label).
+    """
     rng = np.random.default_rng(effort.seed)
     ends = np.ones((m + 2, m), dtype=bool)
     ends[0], ends[2:] = False, ~np.eye(m, dtype=bool)
@@ -240,7 +251,13 @@ def explain(
     max_pairs: int = 256,
     random_state: int | None = None,
 ) -> xr.Dataset:
-    """Contribution of each observed cell, and of the pattern, to the log odds of each class."""
+    """Contribution of each observed cell, and of the pattern, to the log odds of each class.
+
+    In nats, over obs, column and label: ``shapley``, ``left_out`` (log odds lost without the cell)
+    and ``standard_error``, NaN for missing cells; over obs and label ``pattern_`` with each of
+    these names for the missing indicators, ``log_odds``, and ``base``, log odds without any cell;
+    over obs ``pattern``, a message, and ``evaluations``.
+    """
     from bayesrbf.fit.row_answers import RowAnswers, described
 
     options = {"exact": exact, "tolerance": tolerance, "max_pairs": max_pairs}
@@ -298,7 +315,11 @@ def explain(
 
 
 def pattern_messages(fit: Fit, rows: Observations) -> np.ndarray:
-    """Messages on the missing and measured columns with evidence of each row; empty without any."""
+    """Message on each row's missing and measured columns whose indicators are evidence.
+
+    Measured columns are named where training rows rarely have them. Without such columns messages
+    are empty.
+    """
     evident = np.array(fit.evident_columns, dtype=np.intp)
     quoted = np.array([repr(name) for name in fit.columns.names], dtype=object)[evident]
     missing = table.missing_indicators(rows, fit.columns)[:, evident] == 1

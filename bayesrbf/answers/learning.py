@@ -187,6 +187,7 @@ def learning_curve(
     ]
 
     def figures(sample: tuple[np.ndarray, np.ndarray]) -> tuple[float, float, float]:
+        """Excess log loss in nats, calibration slope and interval width of a refit to a sample."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit of the model told of them
             refit = clone(template).fit(_safe_indexing(rows, sample[0]), classes[sample[1]])

@@ -96,8 +96,8 @@ def calibration_curve(
 
     The spline is cubic between at most five knots, and linear beyond the outer ones [2]_. The
     integrated calibration index is the mean of :math:`|\hat f(p_i) - p_i|` over the rows, with its
-    quantiles E50 and E90 [3]_. None where all rows are of one kind, or say the same. Rows of one
-    of the ``subjects`` are not independent: the band is then by sums of their scores (a sandwich).
+    quantiles E50 and E90 [3]_. None where all rows or none are events, or all probabilities are
+    equal. With ``subjects`` the band is by sums of row scores within a subject (a sandwich).
 
     .. [2] Harrell (2015), Regression modeling strategies, 2nd edition, section 2.4.
     .. [3] Austin, Steyerberg (2019), The integrated calibration index and related metrics,
@@ -150,9 +150,9 @@ def calibration_curve(
 def spline_basis(
     x: Float[np.ndarray, " obs"], knots: Float[np.ndarray, " knot"]
 ) -> Float[np.ndarray, "obs coefficient"]:
-    """An intercept, x, and cubic splines that are linear beyond the outer knots.
+    """Design matrix: intercept, x, and cubic splines that are linear beyond the outer knots.
 
-    Of fewer than three knots there is no spline.
+    With fewer than three knots there is no spline.
 
     >>> spline_basis(np.array([0.0, 5.0, 6.0, 7.0]), np.array([0.0, 1.0, 2.0]))[:, 2]
     array([0. , 6. , 7.5, 9. ])
@@ -251,7 +251,7 @@ class EventPerformance:
 
     @property
     def decisions(self) -> dict[str, Interval]:
-        """Shares of right decisions, by their names in words."""
+        """Sensitivity, specificity, PPV and NPV of the decisions, by these names."""
         return {
             "sensitivity": self.sensitivity,
             "specificity": self.specificity,
@@ -273,15 +273,16 @@ def event_performance(
     subjects: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> EventPerformance:
-    """Judge the probabilities of an event by whether it happened.
+    """Performance of the probabilities of an event: discrimination, calibration, decisions.
 
-    ``decided`` rows are called events; by default those at the first threshold or above. Rows of
-    one of the ``subjects`` are not independent.
+    ``decided`` rows are called events; by default those at the first threshold or above. With
+    ``subjects`` intervals are at least as wide as quantiles over bootstrap resamples of subjects.
     """
     called = score >= thresholds[0] if decided is None else decided
     subjects = several(subjects)
 
     def figures(rows: Any, level: float) -> Named:
+        """Figures of some rows by name; the index of a threshold precedes names at a threshold."""
         p, happened = score[rows], positive[rows]
         named = {**_scores(p, happened, level), **_calibration(p, happened, level)}
         named |= _decisions(called[rows], happened, level)
@@ -340,7 +341,9 @@ def several(subjects: Int[np.ndarray, " obs"] | None) -> Int[np.ndarray, " obs"]
 
 
 def group_numbers(groups: object) -> Int[np.ndarray, " obs"] | None:
-    """Groups as numbers; a row without a group is a group of its own; None: :func:`several`.
+    """Group number of each row, another one for each row without a group; None if all differ.
+
+    The result is None, too, if all rows are of one group.
 
     >>> group_numbers(["a", None, "b", "a", None])
     array([0, 2, 1, 0, 3])
@@ -354,7 +357,7 @@ def group_numbers(groups: object) -> Int[np.ndarray, " obs"] | None:
 
 
 def _scores(score: Score, positive: Positive, level: float) -> Named:
-    """Discrimination, and the scores of all rows."""
+    """AUROC, average precision, Brier score, scaled Brier score and log loss (nats), by name."""
     y = positive.astype(float)
     both = np.column_stack([1 - score, score])
     squares, share = (score - y) ** 2, float(y.mean())
@@ -377,7 +380,7 @@ def _scores(score: Score, positive: Positive, level: float) -> Named:
 
 
 def _calibration(score: Score, positive: Positive, level: float) -> Named:
-    """Intercept and slope."""
+    """Calibration intercept and slope, by name; NaN where all rows or none are events."""
     both = np.column_stack([1 - score, score])
     has_both = 0 < positive.sum() < positive.size
     return {
@@ -389,10 +392,11 @@ def _calibration(score: Score, positive: Positive, level: float) -> Named:
 def _observed_to_expected(
     score: Score, positive: Positive, intercept: Interval, level: float
 ) -> Interval:
-    """Observed over expected events: those that the intercept and its ends expect, over the sum.
+    """Ratio of observed to expected events, the sum of the probabilities; NaN if that is 0.
 
-    So it leaves 1 out where the intercept leaves 0 out. Of rows of one kind, which have no
-    intercept, the share has Wilson's interval.
+    The ends are the events expected at the ends of the intercept's interval over that sum. So 1 is
+    outside where 0 is outside of the intercept's interval. Where all rows or none are events, there
+    is no intercept, and the ends are by Wilson's interval of the share of events.
     """
     expected = float(score.sum())
     if expected == 0:
@@ -406,7 +410,10 @@ def _observed_to_expected(
 
 
 def _intercept(score: Score, positive: Positive, level: float) -> Interval:
-    """The a of ``y ~ expit(a + logit p)``, and its interval by the curvature of the likelihood."""
+    """The a of ``y ~ expit(a + logit p)``, and its interval by the curvature of the likelihood.
+
+    NaN where all rows or none are events.
+    """
     if positive.all() or not positive.any():
         return NONE
     x = log_odds(score, MIN_SCORED_PROBABILITY)
@@ -418,7 +425,7 @@ def _intercept(score: Score, positive: Positive, level: float) -> Interval:
 
 
 def _decisions(decided: Positive, positive: Positive, level: float) -> Named:
-    """Shares of right decisions, among events and others, and among those called so and not."""
+    """Share called events, sensitivity, specificity, PPV and NPV, by name; NaN without rows."""
 
     def share(holds: Positive) -> Interval:
         return proportion(float(holds.mean()), holds.size, level) if holds.size else NONE
@@ -444,7 +451,7 @@ def _as_wide(
     subjects: Int[np.ndarray, " obs"],
     level: float,
 ) -> Named:
-    """Intervals, widened to the quantiles over resampled groups."""
+    """Intervals by name, widened to the quantiles of ``figures`` over resampled subjects."""
     drawn = [figures(rows, level) for rows in resampled(subjects)]
     tails = [0.5 - level / 2, 0.5 + level / 2]
     wide = {}
@@ -471,7 +478,9 @@ def as_wide(
 def resampled(
     subjects: Int[np.ndarray, " obs"] | None, n_rows: int = 0, n: int = RESAMPLES, seed: int = 0
 ) -> Iterator[Int[np.ndarray, " some"]]:
-    """Rows of groups that are drawn with replacement; without groups every row is one.
+    """Positions of the rows of ``n`` bootstrap samples; whole subjects are drawn, else rows.
+
+    ``n_rows`` is the number of rows, and is read without ``subjects`` only.
 
     >>> rows = next(resampled(np.array([0, 0, 1, 1])))
     >>> rows.size, (rows[::2] % 2 == 0).all()
@@ -569,7 +578,11 @@ def performance_of(
     subjects: Int[np.ndarray, " obs"] | None = None,
     level: float = LEVEL,
 ) -> Performance:
-    """Judge class probabilities by class codes; ``shown`` are the classes that are events."""
+    """Performance of class probabilities: figures of all classes, and of each class as the event.
+
+    ``labels`` and ``decided`` are codes of classes. ``shown`` are the codes of the classes that are
+    events in turn, by default all. ``decided`` is not used for two classes.
+    """
     shown = range(len(classes)) if shown is None else shown
     n_groups = None if subjects is None else int(np.unique(subjects).size)
 
@@ -703,7 +716,7 @@ def _unusable(
     thresholds: Sequence[float],
     level: float,
 ) -> str:
-    """Why labels and probabilities cannot be judged; empty if they can."""
+    """Message on labels and probabilities that cannot be used together; empty if they can."""
     if labels.ndim != 1 or values.shape != (labels.size, len(known)) or labels.size < 2:
         return (
             f"p must have a probability of the event for each label, or of each of the classes "

@@ -43,7 +43,12 @@ def diagnose(fit: Fit) -> FindingsTable:
 
 
 def prior_sensitivity(fit: Fit, X: object) -> xr.Dataset:
-    """Class probabilities under half and twice the prior."""
+    """Class probabilities of rows under half the prior, the prior and twice the prior.
+
+    ``probability`` is over prior, obs and label, and ``change``, the largest change of a class
+    probability, over obs. Where the model has them, ``lower`` and ``upper`` are ends of a stack's
+    90 % intervals, and ``probability_at_scale`` is at half and twice a scale that draws hold fixed.
+    """
     from bayesrbf.fit.sensitivity import prior_sensitivity as sensitivity_of
     from bayesrbf.fit.trees import dataset_of
 
@@ -70,7 +75,10 @@ def prior_sensitivity(fit: Fit, X: object) -> xr.Dataset:
 def predict_posterior(
     fit: Fit, X: object, y: object = None, *, memory: int = MEMORY
 ) -> xr.DataTree:
-    """Class probabilities of each row under every draw of the posterior."""
+    """Tree of class probabilities over chain, draw, obs and label, with the rows as encoded.
+
+    With labels ``y`` it has drawn and true labels, too. Draws are thinned to ``memory`` bytes.
+    """
     from bayesrbf.fit.trees import predictions, with_drawn_labels
 
     cells = new_rows(fit, X).cells
@@ -88,7 +96,11 @@ def predict_posterior(
 def uncertainty(
     fit: Fit, X: object, prob: float = 0.9, *, memory: int = MEMORY, asked_at: object = None
 ) -> xr.Dataset:
-    """Class probabilities with intervals, kinds of uncertainty and the novelty of each row."""
+    """Class probabilities with intervals, kinds of uncertainty and the novelty of each row.
+
+    ``asked_at`` has the rows before cells were filled in to ask what if: missing indicators are
+    those of ``asked_at``.
+    """
     from bayesrbf.fit.row_answers import to_dataset
 
     rows = new_rows(fit, X, holes=True)
@@ -151,7 +163,7 @@ class LabelShift:
     def to_dataset(
         self, trained: Float[np.ndarray, " label"], classes: Shaped[np.ndarray, " label"]
     ) -> xr.Dataset:
-        """The new probabilities beside the trained ones, with the names of the classes."""
+        """New class probabilities, their standard errors and the trained ones, over the classes."""
         import xarray as xr
 
         variables = {
@@ -173,7 +185,7 @@ def adapt_prior(
     weights: Float[np.ndarray, " obs"] | None = None,
     pseudo_rows: float = 1.0,
 ) -> LabelShift:
-    """Estimate the prevalence of a new population by EM.
+    """Class probabilities of a new population, estimated by EM from rows without a label.
 
     The log probabilities hold under the trained prevalence and must be calibrated, or the estimate
     inherits the fault. As many ``pseudo_rows`` at the trained prevalence are added: they keep
@@ -212,7 +224,11 @@ def adapt_prior(
 def _covariance(
     log_ratios: np.ndarray, prior: np.ndarray, weights: np.ndarray, pseudo: np.ndarray
 ) -> np.ndarray:
-    """Inverse of the observed information within the simplex."""
+    """Covariance (label, label) of the estimated class probabilities; rows sum to 0.
+
+    It is the inverse of the observed information within the simplex. ``pseudo`` are the pseudo rows
+    of each class.
+    """
     shares = np.exp(log_softmax(log_ratios + np.log(prior), axis=1))
     scores = shares / prior
     information = (weights[:, None] * scores).T @ scores + np.diag(pseudo / prior**2)

@@ -142,7 +142,7 @@ def recalibrate[C: Classifier](
 
 
 def _unusable(model: Classifier, method: str, training: Training | None, folds: int) -> str:
-    """Which argument cannot be used, and why; empty if all can."""
+    """Message on an argument that cannot be used, and why; empty if all can."""
     fit: Fit = model.fitted_
     if fit.table.classes is None:
         return f"model) must be a classifier; received a {fit.table.owner}"
@@ -170,7 +170,10 @@ def _unlabelled(model: Classifier) -> object:
 def _labelled(
     model: Classifier, X: object, y: object, sample_weight: object
 ) -> tuple[Any, Observations, Labels, Weights]:
-    """Rows with a label and a positive weight, as they came and encoded; labels, weights."""
+    """Rows with a label and a positive weight, as they came and encoded; class codes; weights.
+
+    ValueError for a label that is no class of the model, or fewer than ``MIN_ROWS`` such rows.
+    """
     fit: Fit = model.fitted_
     check_consistent_length(X, y)
     weights = row_weights(sample_weight, X)
@@ -212,7 +215,7 @@ class _LocalRows[C: Classifier]:
     def fitted(
         self, method: Method, row_indices: Int[np.ndarray, " row"]
     ) -> tuple[Coefficients, Covariance]:
-        """The coefficients by some of the rows, and their covariance."""
+        """Coefficients of the update fitted to the rows ``row_indices``, and their covariance."""
         log_shares = np.log(self.model.fitted_.shares_of_use)
         return fit_update(
             self.log_q[row_indices],
@@ -223,7 +226,7 @@ class _LocalRows[C: Classifier]:
         )
 
     def refitted(self, row_indices: Int[np.ndarray, " row"]) -> C:
-        """The arguments of the model, fitted to the training table and some of the rows."""
+        """Clone of the model, fitted to the training table and the rows ``row_indices``."""
         assert self.training is not None  # who asks for a refit was asked for it
         X, y = self.training
         labels = self.model.classes_[self.labels[row_indices]]
@@ -251,7 +254,11 @@ class _LocalRows[C: Classifier]:
         return scores
 
     def updated(self, method: Method, selection: Selection[Method] | None) -> C:
-        """A new model, updated by a method."""
+        """Copy of the model with an update by ``method``, fitted to all rows, after earlier ones.
+
+        The model itself is not changed. Under ``"refit"`` it is a clone fitted again, with draws if
+        the model has draws.
+        """
         every = np.arange(self.labels.size)
         fit = self.model.fitted_
         result = copy(self.model)

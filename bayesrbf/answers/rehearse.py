@@ -93,10 +93,11 @@ def predictive_check(estimator: Estimator, draws: int = 100, *, prior: bool = Fa
 def drawn_tables(
     model: pm.Model, tree: xr.DataTree, last_real: int, *, draws: int, prior: bool, seed: int
 ) -> xr.DataTree:
-    """Draw tables from a graph whose rows are one node, and split them into columns.
+    """Tables drawn from a graph whose rows are one node, and the observed one, column by column.
 
-    Tables of every chain are ``draws`` at most. The label before the real columns and the
-    categories behind them are codes; ``last_real`` is the place of the last real column.
+    ``draws`` is the number of tables from the prior, or the maximum number of every chain of the
+    posterior; then the tree has the draws of the parameters, too. Columns are the label (a code),
+    real columns up to position ``last_real``, and codes of categories.
     """
     import pymc as pm
     import xarray as xr
@@ -245,7 +246,10 @@ def rehearse(
 def _method(
     inference: str, drawn: Draws | None, rehearsal: Rehearsal, requested: str | None
 ) -> str:
-    """Method of the draws: requested, else of the fit, of ``inference``, or the default."""
+    """Method of the draws: requested, else of the fit, of ``inference``, or the default.
+
+    ValueError if the rehearsal does not have the requested method.
+    """
     if requested is not None and requested not in rehearsal.methods:
         names = " or ".join(map(repr, rehearsal.methods))
         raise ValueError(
@@ -256,7 +260,10 @@ def _method(
 
 
 def _teachers(owner: str, rehearsal: Rehearsal, requested: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of the teachers: the requested ones, or all unrelated to the model."""
+    """Names of the teachers: the requested ones, or all unrelated to the model.
+
+    ValueError for a requested name that is unknown or of the model's kind.
+    """
     from bayesrbf.answers.teachers import TEACHERS
 
     allowed = tuple(name for name in TEACHERS if name not in rehearsal.kin)
@@ -301,7 +308,10 @@ def _played(
     method: str,
     options: dict[str, object],
 ) -> tuple[Float[np.ndarray, " level"], Float[np.ndarray, " level"]]:
-    """Coverage and mean interval width at every level, of a clone fitted to drawn labels."""
+    """Coverage of ``truth`` and mean interval width at every level, of a clone fitted to labels.
+
+    ``drawn`` are the labels of the ``labelled`` rows; means are over these rows and the classes.
+    """
     # The truth is at the shares of these rows: a prevalence of use would move away from it.
     template = clone(model).set_params(inference="map", class_prior=None)
     with warnings.catch_warnings():
@@ -345,9 +355,9 @@ def drawn_labels(
     copies: Int[np.ndarray, " obs"],
     rng: np.random.Generator,
 ) -> Int[np.ndarray, " obs"]:
-    """Labels drawn from their probabilities; none of the classes is lost.
+    """Codes of labels drawn from their probabilities ``truth``; none of the classes is lost.
 
-    Every row has the label of the first of its ``copies``.
+    A row has the label of the row at its position in ``copies``, the first of its duplicates.
 
     They are drawn again until each class has two rows, or one if it has no more in ``labels``.
     ValueError if a thousand attempts do not bring that.
@@ -379,10 +389,10 @@ def to_dataset(
     teachers: Sequence[str],
     method: str,
 ) -> xr.Dataset:
-    """Pack the figures of every fit with their names.
+    """Coverage, its standard error and mean width of the intervals, by teacher and overall.
 
-    Rows of one fit err together, so errors are of the spread between fits: over repeats for a
-    teacher, over all fits for the overall coverage.
+    Rows of one fit err together, so standard errors are of the spread between fits: over repeats
+    for a teacher, over all fits for the overall coverage.
     """
     import xarray as xr
 

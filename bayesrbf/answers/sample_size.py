@@ -191,7 +191,11 @@ def plan_sample_size(
 def _development(
     shares: Sequence[float], columns: int, r2: float, most: float
 ) -> Mapping[str, float]:
-    """Rows by the criteria for the development of a model."""
+    """Number of rows that each criterion for developing a model requires, not rounded.
+
+    ``columns`` are candidate parameters, ``r2`` the anticipated R squared of Cox and Snell, and
+    ``most`` its maximum at these class shares.
+    """
     z = ndtri(1 - 0.05 / 2 / (1 if len(shares) == 2 else len(shares)))
     risk = max((z / MARGIN) ** 2 * share * (1 - share) for share in shares)
     pairs = [(a + b, most_r2((a / (a + b), b / (a + b)))) for a, b in combinations(shares, 2)]
@@ -205,7 +209,10 @@ def _development(
 
 
 def _validation(event: float, c: float, threshold: float | None) -> Mapping[str, float]:
-    """Rows by the criteria for the validation of a model of two classes."""
+    """Number of rows that each criterion for validating a model of two classes requires.
+
+    ``event`` is the share of events, and ``c`` the C statistic. Numbers are not rounded.
+    """
     non_event, z = 1 - event, ndtri(0.975)
     of_ratio, of_slope, of_c = np.arcsinh(WIDTH / 2) / z, WIDTH / 2 / z, WIDTH / 4 / z
     weights, of_events, of_others = _log_odds(c, event)

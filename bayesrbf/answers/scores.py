@@ -113,7 +113,7 @@ class _Bins:
 
     @classmethod
     def of(cls, probabilities: Probabilities, weights: Weights | None, n_bins: int) -> _Bins:
-        """Bin every class's probabilities."""
+        """Bins of the probabilities of every class, at most ``n_bins`` of equal weight each."""
         weights = np.ones(probabilities.shape[0]) if weights is None else weights
         columns = [_equal_weight_bins(p, weights, n_bins) for p in probabilities.T]
         edges = np.cumsum([0, *(column.max() + 1 for column in columns)])
@@ -140,9 +140,9 @@ def _equal_weight_bins(
 ) -> Int[np.ndarray, " obs"]:
     """Bin of each value: equal weights, ties together, numbered from 0 without gaps.
 
-    A value belongs to the bin of the middle of its own stretch of weight, so the
-    binning depends on the weighted distribution only and not on the order of the rows.
-    Rows of no weight follow the weighted value before them, so that no bin is empty.
+    The bin is by the cumulative weight up to the middle of the value's ties, so it depends on the
+    weighted distribution only and not on the order of the rows. Rows of weight 0 are in the bin of
+    the weighted value before them, so that no bin is empty.
     """
     _, inverse = np.unique(values, return_inverse=True)
     mass = np.bincount(inverse, weights)
@@ -179,7 +179,7 @@ class Counted:
 def poisson_binomial(p: Float[np.ndarray, " obs"]) -> Float[np.ndarray, " count"]:
     """Probability of every number of successes of independent trials, 0 to all of them.
 
-    It is the product of ``1 - p + p z`` over the trials, multiplied pair by pair.
+    They are the coefficients of the product of ``1 - p + p z``, multiplied pair by pair.
 
     >>> poisson_binomial(np.array([0.5, 0.5])).round(3)
     array([0.25, 0.5 , 0.25])
@@ -237,7 +237,7 @@ def improbable_labels(
 def beyond_chance(
     probabilities: Probabilities, labels: Labels, rate: float
 ) -> Int[np.ndarray, " found"]:
-    """Rows whose labels are less probable than chance explains, the least probable first.
+    """Positions of rows whose labels are less probable than chance explains, the least first.
 
     The k rows of least probability g at their label are told apart from chance where labels drawn
     from the probabilities would put at most ``rate k`` rows at g or below; k is the largest such
@@ -261,7 +261,7 @@ def beyond_chance(
 
 
 def holm(p_values: Float[np.ndarray, " test"], level: float) -> Bool[np.ndarray, " test"]:
-    """Tests that are rejected where with probability ``level`` at most any is wrong to be.
+    """Mask of the tests that Holm's procedure rejects at the family-wise error rate ``level``.
 
     See Holm (1979), A simple sequentially rejective multiple test procedure, Scandinavian Journal
     of Statistics 6, 65-70.
@@ -319,7 +319,7 @@ class DecisionCurve:
 
 
 def proportion(share: float, n: int | float, level: float = LEVEL) -> Interval:
-    r"""Score interval of a share of rows.
+    r"""Share of n rows with its score interval; NaN if n is 0.
 
     It is the set of p with :math:`|\hat p - p| \le z \sqrt{p (1 - p) / n}`.
 
@@ -366,7 +366,7 @@ def change(
 
 
 def mean(values: Float[np.ndarray, " obs"], level: float = LEVEL) -> Interval:
-    """Mean of rows with Student's interval; the ends are NaN for a single row.
+    """Mean of rows with Student's interval; NaN without rows, and ends NaN for a single row.
 
     >>> interval = mean(np.array([1.0, 2.0, 3.0]))
     >>> interval.value, round(interval.upper - interval.lower, 2)
@@ -397,6 +397,8 @@ def standard_error(values: Float[np.ndarray, " obs"]) -> float:
 
 def auroc(score: Score, positive: Positive, level: float = LEVEL) -> Interval:
     r"""Area under the ROC curve: how often a row of the class has the higher score, ties half.
+
+    NaN where all rows or none are of the class.
 
     The interval is the set of :math:`\theta` with :math:`|\hat\theta - \theta| \le z\,
     \mathrm{se}(\theta)`, where with m rows of the class and n others
@@ -429,6 +431,8 @@ def auroc(score: Score, positive: Positive, level: float = LEVEL) -> Interval:
 
 def average_precision(score: Score, positive: Positive, level: float = LEVEL) -> Interval:
     r"""Mean over the rows of the class of the share of the class among rows scored as high.
+
+    NaN if no row is of the class.
 
     The interval is the score interval of a share of as many rows as the class has. See Boyd, Eng,
     Page (2013), Area under the precision-recall curve: point estimates and confidence intervals,

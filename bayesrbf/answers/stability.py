@@ -238,6 +238,7 @@ def stability(
         return aligned_probabilities(refit, X, classes)
 
     def refitted(rows: Int[np.ndarray, " some"]) -> Probabilities | str:
+        """Probabilities of all rows by a refit to a sample, or the message of its ValueError."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit to all rows says what is odd
             try:
@@ -261,6 +262,7 @@ def stability(
     shown = [known.index(event)] if event is not None else range(int(len(known) == 2), len(known))
 
     def of_event(c: int) -> EventStability:
+        """Stability of the probability of class ``c`` against the rest."""
         return EventStability(
             event=str(known[c]),
             threshold=float(threshold),

@@ -46,9 +46,10 @@ label nor those of its subject."""
 def trees(
     cells: Cells, categorical: Mask, labels: Labels, seed: int, subjects: SubjectNumbers
 ) -> Probabilities:
-    """Bagged trees, out of bag; even probabilities for a row that is in every bag.
+    """Class probabilities of every row by bagged trees, out of bag.
 
-    Where rows are of one subject they are out of fold: a bag leaves no subject out.
+    With ``subjects`` they are out of fold: bags are of rows, and one may have another row of the
+    subject. A row that is in every bag has 0 for each class, with 400 trees hardly ever.
     """
     forest = ExtraTreesClassifier(
         400, min_samples_leaf=5, bootstrap=True, oob_score=True, random_state=seed
@@ -92,7 +93,10 @@ KIN: Final[dict[str, tuple[type, ...]]] = {
 
 
 def numbers_for(classifier: Any, categorical: Mask) -> Pipeline:
-    """A classifier behind medians with indicators of holes, unit scales and one-hot levels."""
+    """Pipeline of a classifier on standardised numbers and one-hot levels.
+
+    Missing numbers are replaced by medians, with missing indicators as further columns.
+    """
     reals = make_pipeline(
         SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True),
         StandardScaler(),
@@ -111,9 +115,9 @@ def out_of_fold(
     subjects: SubjectNumbers,
     most: int | None = None,
 ) -> Probabilities:
-    """Class probabilities by models fitted to other folds, each to at most so many rows.
+    """Class probabilities of every row by a model fitted to at most ``most`` rows of other folds.
 
-    A class without a row in the other folds has probability zero.
+    Folds keep subjects together. A class without a row in the other folds has probability zero.
     """
     p = np.zeros((labels.size, labels.max() + 1))
     kind = StratifiedKFold if subjects is None else StratifiedGroupKFold

@@ -321,10 +321,10 @@ class JudgedCells:
 
 
 def judge_cells(rows: Observations, law: CellLaw) -> JudgedCells:
-    """Leave-one-cell-out predictions of all cells, outlying cells of the row left out.
+    """Prediction of every observed cell given the rest of its row without outlying cells.
 
-    An error spoils the verdict on its neighbours. So a row with odd cells is judged again without
-    them: these cells, too, by what is left.
+    An error spoils the predictions of its neighbours. So all cells of a row with outlying cells,
+    these included, are predicted again from the other cells. Rows are in the units of the law.
     """
     verdict = leave_one_cell_out(rows, law)
     for _ in range(LOOKS):
@@ -398,7 +398,10 @@ def leave_one_cell_out(rows: Observations, law: CellLaw) -> JudgedCells:
 
 
 def masked_cells(rest: Observations, rows: Observations, law: CellLaw) -> JudgedCells:
-    """Predictions of the cells that ``rows`` has and ``rest`` lacks, given ``rest``."""
+    """Predictions of the cells that ``rows`` has and ``rest`` lacks, given ``rest``; else NaN.
+
+    Both are in the units of the law. Tails are at the cells of ``rows``.
+    """
     log_shares = log_softmax(law.log_joint(rest), axis=1)
     z = rows.real.copy()
     theta = law.parameters.category_probabilities
@@ -452,7 +455,10 @@ def _joint_roots(
     sds: Float[np.ndarray, "row component n"],
     features: range,
 ) -> Float[np.ndarray, "row component n n"]:
-    """R with R R' the conditional covariance of the reals of one column, missing together."""
+    """R with R R' the conditional covariance of the reals of one column, missing together.
+
+    Elsewhere, and without covariances in ``block``, R is diagonal with ``sds``.
+    """
     roots = sds[..., None] * np.eye(len(features))
     if block.covariances is not None:
         rows = np.flatnonzero(hole[:, features].all(axis=1))
@@ -467,7 +473,11 @@ def _reals(
     log_joint: Float[np.ndarray, "obs component"],
     law: CellLaw,
 ) -> list[np.ndarray]:
-    """Log tails, means and interval ends of all real cells, each given the rest of its row."""
+    """Log tails, means, lower and upper ends of all real cells, each given the rest of its row.
+
+    The cells are in standard units, means and ends in the user's. Point masses do not count, and a
+    column of several reals is not taken together. Missing cells have NaN.
+    """
     n_features = law.specification.n_features
     plain = replace(law, point_masses=(), together=())
     results = [np.full_like(real, np.nan) for _ in range(4)]
@@ -495,7 +505,7 @@ def _levels(
     log_joint: Float[np.ndarray, "obs component"],
     parameters: MixtureParameters,
 ) -> tuple[Float[np.ndarray, "obs categorical"], Int[np.ndarray, "obs categorical"]]:
-    """Log tails and most probable levels of all categorical cells given the rest of the row."""
+    """Log tails and most probable levels of categorical cells given the rest; missing: NaN, -1."""
     log_tail, expected = np.full(codes.shape, np.nan), np.full(codes.shape, -1)
     for column, theta in enumerate(parameters.category_probabilities):
         present = np.flatnonzero(codes[:, column] >= 0)
@@ -690,7 +700,10 @@ def _shares_of_levels(
 
 
 def most_likely(mixture: FittedMixture, rows: Observations, columns: Columns) -> Cells:
-    """Rows in the user's units, missing cells at their conditional mean or most probable level."""
+    """Reals and codes, missing cells at their conditional mean or most probable level.
+
+    Rows and result are in the user's units.
+    """
     real, codes = np.empty_like(rows.real), np.empty_like(rows.codes)
     for block, block_rows in rows.in_blocks():
         law = conditional_law(mixture, block_rows, columns, [mixture.parameters])
@@ -709,9 +722,10 @@ def drawn(
     points: Sequence[MixtureParameters],
     rng: np.random.Generator,
 ) -> Iterator[Cells]:
-    """Rows in the user's units, missing cells drawn jointly under every point in standard units.
+    """Reals and codes of the rows for each point, missing cells drawn jointly given the others.
 
-    What equal points next to each other say of the rows is found once.
+    Rows and result are in the user's units, and points in standard units. Where a point follows
+    itself, the conditional distributions are computed once.
     """
     standard = mixture.standardise(rows)
     for _, same in groupby(points, key=id):
@@ -867,7 +881,10 @@ def _cells_alone(rows: Observations, law: CellLaw) -> Float[np.ndarray, "obs cel
 def _with_holes(
     rows: Observations, patterns: Bool[np.ndarray, "pattern cell"], n_features: int
 ) -> Observations:
-    """Every row under every pattern of observed cells, pattern by pattern."""
+    """Every row under every pattern of observed cells, pattern by pattern.
+
+    Labels are hidden and weights are 1.
+    """
     shown = np.repeat(patterns, rows.n_obs, axis=0)
     real, codes = np.tile(rows.real, (len(patterns), 1)), np.tile(rows.codes, (len(patterns), 1))
     n = len(shown)

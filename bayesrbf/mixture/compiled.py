@@ -80,7 +80,10 @@ class _Layout(NamedTuple):
 
 @cache
 def _layout(levels: tuple[int, ...]) -> _Layout:
-    """The packs of columns of so many levels."""
+    """Packs of neighbouring columns with at most ``PACK_LEVELS`` combinations of levels each.
+
+    ``levels`` are numbers of levels, column by column. A column with more is a pack alone.
+    """
     groups: list[list[int]] = []
     # Too large on purpose: the first column opens a pack.
     size = PACK_LEVELS + 1
@@ -127,7 +130,11 @@ def add_log_probability(
     log_joint: np.ndarray,
     by_row: np.ndarray,
 ) -> None:
-    """Add the log probability of a tile's codes to ``log_joint``."""
+    """Add the log probability of a tile's codes (pack, place) to ``log_joint`` (component, place).
+
+    ``table`` (code, component) has log probabilities of combined codes, ``components`` the first
+    component and the one after the last, and ``by_row`` (place, component) is overwritten.
+    """
     low, high = components
     for r in range(codes.shape[1]):
         for k in range(low, high):
@@ -150,7 +157,10 @@ def add_counts(
     counts: np.ndarray,
     by_row: np.ndarray,
 ) -> None:
-    """Add a tile's weighted responsibilities to the lines of their combined codes."""
+    """Add a tile's weighted responsibilities (component, place) to ``counts`` (code, component).
+
+    ``codes`` are (pack, place), and ``by_row`` (place, component) is overwritten.
+    """
     low, high = components
     for k in range(low, high):
         for r in range(codes.shape[1]):
@@ -166,10 +176,10 @@ def add_counts(
 def write_logs(
     factors: np.ndarray, members: np.ndarray, constants: np.ndarray, table: np.ndarray
 ) -> None:
-    """Write log joint weights, and log probabilities (code, component) of combined codes.
+    """Write log joint weights to ``constants``, log probabilities of combined codes to ``table``.
 
-    ``factors`` are the probabilities of class, component and all levels, side by side for every
-    component.
+    ``table`` is (code, component). A line of ``factors`` has the probabilities of a component: of
+    its class, of the component given the class, and of all levels.
     """
     logs = np.log(factors)
     for k in range(logs.shape[0]):
@@ -249,7 +259,10 @@ class _Runs(NamedTuple):
 def plan_tiles(
     observations: Observations, packed: np.ndarray, specification: MixtureSpecification
 ) -> Tiles:
-    """Sort rows, with their combined category codes in ``packed``, and cut them into tiles."""
+    """Tiles of the rows, sorted by label, number and pattern of missing reals.
+
+    ``packed`` (row, pack) has the combined codes of the categorical cells.
+    """
     runs = _sort(observations, by_pattern=not specification.independent)
     width = min(_allowed_widths(runs, specification), key=partial(_n_positions, runs))
     starts, sizes = _cut(runs, width)
@@ -289,7 +302,7 @@ def _in_tiles(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _sort(observations: Observations, by_pattern: bool) -> _Runs:
-    """Sort rows by label, number of missing cells and pattern."""
+    """Rows sorted by label and, under ``by_pattern``, number and pattern of missing reals."""
     labels = observations.labels
     n_missing, pattern = _holes(observations.real if by_pattern else observations.real[:, :0])
     order = np.lexsort((*pattern, n_missing, labels))
@@ -303,7 +316,7 @@ def _sort(observations: Observations, by_pattern: bool) -> _Runs:
 
 
 def _holes(real: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number of missing cells of every row, and which these are: a bit a column, a line a byte."""
+    """Number of missing cells of every row, and a bit for each: (byte, row), 8 columns a byte."""
     n_missing = np.zeros(len(real), np.int32)
     pattern = np.zeros((-(-real.shape[1] // 8), len(real)), np.uint8)
     for position, column in enumerate(real.T):
@@ -321,7 +334,7 @@ def _changes(key: np.ndarray) -> np.ndarray:
 
 
 def _allowed_widths(runs: _Runs, specification: MixtureSpecification) -> list[int]:
-    """Widths whose scratch stays small; the smallest is always allowed."""
+    """Tile widths whose scratch has at most ``SCRATCH_CELLS`` numbers, and the smallest width."""
     most = int(runs.n_missing.max(initial=0))
     if not most:
         return list(WIDTHS)
@@ -367,7 +380,7 @@ def _component_ranges(labels: np.ndarray, specification: MixtureSpecification) -
 
 
 def balanced_chunks(tiles: Tiles, specification: MixtureSpecification) -> np.ndarray:
-    """Cut the tiles into pieces of equal work: the first tile of each, and the number of tiles.
+    """First tile of every piece of roughly equal work, and the number of tiles as the end.
 
     The pieces depend on the table alone, never on the number of threads: their sums are added in a
     fixed order, so that results are equal to the last bit.
@@ -429,7 +442,7 @@ def room_for_complete(n_components: int, n_features: int, width: int) -> Complet
 def room_for_holes(
     tiles: Tiles, gaussians: GaussiansWithHoles | None, n_components: int
 ) -> Holes | None:
-    """Allocate space for tiles with missing cells."""
+    """Allocate space for tiles with missing cells; None without ``gaussians``."""
     if gaussians is not None:
         _, d, width = tiles.cells.shape
         m = tiles.n_missing.max()
@@ -594,7 +607,11 @@ def _evaluate(
     categories: np.ndarray,
     space: Space,
 ) -> None:
-    """Add the log densities of a tile to its log joint."""
+    """Add log densities of a tile's observed cells to ``space.log_joint`` (component, place).
+
+    ``part`` is the range of components, first and end. Under full covariances the conditional means
+    of missing cells stay in ``holes`` for :func:`_add_statistics`.
+    """
     cells, m, number = tiles.cells[tile], tiles.n_missing[tile], tiles.pattern[tile]
     log_joint = space.log_joint
     if full is not None:  # noqa: SIM102
@@ -625,7 +642,10 @@ def _add_statistics(
     space: Space,
     results: Results,
 ) -> None:
-    """Add the statistics of a tile whose log joint has become responsibilities."""
+    """Add weighted first and second moments and level counts of a tile to ``results``.
+
+    ``space.log_joint`` has the weighted responsibilities, or gradients in their place.
+    """
     cells, m, number = tiles.cells[tile], tiles.n_missing[tile], tiles.pattern[tile]
     responsibilities, first, second = space.log_joint, results.first, results.second
     if full is not None:  # noqa: SIM102
@@ -665,7 +685,13 @@ def go_through(
     diagonal: DiagonalGaussians | None,
     categories: np.ndarray,
 ) -> None:
-    """Go through tiles ``start`` to ``stop`` of a table, as the module says."""
+    """Add the expected statistics of tiles ``start`` to ``stop``, exclusive, to ``results``.
+
+    ``ranges`` (tile, 2) has the components of each tile, first and end, and ``constants`` log
+    weights and normalisers of the components. ``gradients`` (row, component) take the place of the
+    weighted responsibilities where there are any. Where ``results.log_joint`` has rows, log joints
+    are written there and nothing is added.
+    """
     k, (_, d, width) = len(constants), tiles.cells.shape
     complete = room_for_complete(k, d, width)
     space = Space(np.empty((k, width)), np.empty((width, k)), complete)

@@ -70,7 +70,7 @@ def write_means(theta: np.ndarray, reals: Reals, means: np.ndarray) -> None:
 
 @kernel
 def _write_factors(theta: np.ndarray, reals: Reals, factors: np.ndarray) -> float:
-    """Write the precision factors L; log prior of their entries."""
+    """Write the precision factors L to ``factors``; return the log prior of their coordinates."""
     groups, d = factors.shape[:2]
     value, lower = 0.0, reals.lower
     for g in range(groups):
@@ -105,7 +105,10 @@ def _log_prior_of_means(reals: Reals, point: Point) -> float:
 def full_point(
     theta: np.ndarray, reals: Reals, point: Point, full: FullGaussians, constants: np.ndarray
 ) -> float:
-    """Write means and factors, add normalisers to ``constants``; log prior of the point."""
+    """Write means and factors, add normalisers to ``constants``; return the point's log prior.
+
+    The log prior is without constants. ``point.means`` is read here and must be ``full.means``.
+    """
     write_means(theta, reals, full.means)
     value = _write_factors(theta, reals, point.factors)
     for g in range(len(point.factors)):
@@ -181,7 +184,11 @@ def _factor_gradient(
     scatter: np.ndarray,
     gradient: np.ndarray,
 ) -> None:
-    """Write the gradient behind the factors: line i of scatter times L up to its diagonal."""
+    """Write the gradient in the coordinates of the factors, ``log d`` and A below the diagonal.
+
+    ``counts`` (group,) are sums of responsibilities. ``scatter`` (group, feature, feature) is about
+    the means, with the prior of the means.
+    """
     n_groups, d = factors.shape[:2]
     line, lower = np.empty(d), reals.lower
     for g in range(n_groups):
@@ -201,7 +208,7 @@ def _factor_gradient(
 
 @kernel
 def _write_roots(theta: np.ndarray, reals: Reals, factors: np.ndarray) -> float:
-    """Write the roots of the precisions; log prior of the gamma variables behind them."""
+    """Write the roots of the precisions to ``factors``; return the log prior of the gammas d."""
     groups, d = factors.shape
     value = 0.0
     for g in range(groups):
@@ -221,7 +228,10 @@ def diagonal_point(
     diagonal: DiagonalGaussians,
     constants: np.ndarray,
 ) -> float:
-    """Write means and roots, add normalisers to ``constants``; log prior of the point."""
+    """Write means and roots of precisions, add normalisers; return the log prior of the point.
+
+    Normalisers are added to ``constants``. The log prior is without constants.
+    """
     write_means(theta, reals, diagonal.means)
     value = _write_roots(theta, reals, point.factors)
     kappa = reals.mean_precision
@@ -239,7 +249,10 @@ def diagonal_point(
 def diagonal_gradient(
     theta: np.ndarray, reals: Reals, point: Point, sums: Results, gradient: np.ndarray
 ) -> None:
-    """Write the gradient in means and precisions under the statistics of the rows."""
+    """Write the gradient in the coordinates of means and precisions to ``gradient``.
+
+    It is of log posterior, given the statistics ``sums`` of the E-step at the point.
+    """
     means, factors = point.means, point.factors
     (k, d), kappa = means.shape, reals.mean_precision
     counts, scatter = np.zeros(len(factors)), np.zeros_like(factors)
@@ -301,7 +314,7 @@ class Levels(NamedTuple):
 
 @kernel
 def write_logs(theta: np.ndarray, simplexes: Simplexes, logs: np.ndarray) -> None:
-    """Write the log of every entry: softmax of the coordinates and minus their sum."""
+    """Write the log of every simplex entry: softmax of the coordinates and minus their sum."""
     for s in range(len(simplexes.positions)):
         low, high = simplexes.starts[s], simplexes.starts[s + 1]
         last, top = 0.0, -np.inf
@@ -321,7 +334,7 @@ def write_logs(theta: np.ndarray, simplexes: Simplexes, logs: np.ndarray) -> Non
 
 @kernel
 def write_constants(simplexes: Simplexes, logs: np.ndarray, constants: np.ndarray) -> None:
-    """Write the log joint weight of every component."""
+    """Write the log of class probability times weight of every component to ``constants``."""
     for k in range(len(constants)):
         constants[k] = 0.0
         if simplexes.of_class[k] >= 0:
@@ -332,7 +345,7 @@ def write_constants(simplexes: Simplexes, logs: np.ndarray, constants: np.ndarra
 
 @kernel
 def write_levels(levels: Levels, logs: np.ndarray, table: np.ndarray) -> None:
-    """Write the log probability of every combined code under every component."""
+    """Write the log probability of combined codes to ``table`` (code, component)."""
     for code in range(len(table)):
         for k in range(table.shape[1]):
             table[code, k] = 0.0
@@ -354,7 +367,7 @@ def add_counts(simplexes: Simplexes, counts: np.ndarray, entries: np.ndarray) ->
 
 @kernel
 def add_level_counts(levels: Levels, counts: np.ndarray, entries: np.ndarray) -> None:
-    """Add the counts of combined codes to the entries of their levels."""
+    """Add ``counts`` (code, component) of combined codes to the simplex entries of their levels."""
     for code in range(counts.shape[0]):
         for column in range(levels.members.shape[1]):
             line = levels.members[code, column]
@@ -376,7 +389,10 @@ def log_prior_of_simplexes(simplexes: Simplexes, logs: np.ndarray) -> float:
 def simplex_gradient(
     simplexes: Simplexes, logs: np.ndarray, counts: np.ndarray, gradient: np.ndarray
 ) -> None:
-    """Write the gradient under expected counts, to which the prior's powers are added."""
+    """Write the gradient in the simplex coordinates, given expected counts of the entries.
+
+    The exponents of the prior are added to ``counts`` in place.
+    """
     for s in range(len(simplexes.positions)):
         low, high = simplexes.starts[s], simplexes.starts[s + 1]
         total = 0.0
@@ -514,7 +530,7 @@ class CompiledDensity:
     def _evaluated(
         self, thetas: np.ndarray, gradients: np.ndarray | None, jacobian: bool
     ) -> Float[np.ndarray, " point"]:
-        """Log densities, on as many threads as have work; ``gradients`` is written to."""
+        """Log posterior densities in nats at the points; ``gradients`` is written to, if given."""
         values, thetas = np.empty(len(thetas)), np.ascontiguousarray(thetas)
         granted = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
         n_threads = min(granted, len(thetas) // _POINTS_OF_A_THREAD)
@@ -539,7 +555,7 @@ class CompiledDensity:
     def _evaluate(
         self, thetas: np.ndarray, values: np.ndarray, gradients: np.ndarray | None, jacobian: bool
     ) -> None:
-        """Write log densities and, where there is room for them, gradients."""
+        """Write log densities without constants and, unless they are None, gradients."""
         point, model = self._room()
         sums = self._expectation.empty_results()
         if gradients is None:
@@ -583,7 +599,7 @@ def _simplexes(
     powers: Float[np.ndarray, " entry"],
     specification: MixtureSpecification,
 ) -> Simplexes:
-    """Places of all simplices among coordinates and entries."""
+    """Positions of all simplices in the coordinates, and of their entries side by side."""
     sizes, positions = [], []
     for variable, position in slices(variables):
         if variable.transform == "simplex":
@@ -608,7 +624,7 @@ def _levels(
     members: Int[np.ndarray, "code width"],
     specification: MixtureSpecification,
 ) -> Levels:
-    """Places of all levels among the entries."""
+    """Positions of the probabilities of all levels among the simplex entries."""
     entries = Simplices.among(variables).slices
     levels = specification.levels
     starts = [entries[names.category_probability(i)].start for i in range(len(levels))]
@@ -623,7 +639,10 @@ def _reals(
     hyperparameters: MixtureHyperparameters,
     specification: MixtureSpecification,
 ) -> Reals:
-    """Coordinates and prior of the real columns."""
+    """First coordinates of means and precisions, and their prior in standard units.
+
+    With ``jacobian`` the exponents of d have the Jacobian of the logarithm.
+    """
     positions = {
         variable.name: position for variable, position in slices(free_variables(specification))
     }

@@ -118,7 +118,7 @@ class CompiledExpectation:
     def _statistics(
         self, pieces: list[Results], pointwise: np.ndarray, log_likelihood: float
     ) -> Statistics:
-        """The sums of all pieces."""
+        """Statistics summed over the pieces, with the given log likelihoods of rows and table."""
         return Statistics(
             counts=_total([piece.counts for piece in pieces]),
             first=_total([piece.first for piece in pieces]),
@@ -136,7 +136,7 @@ class CompiledExpectation:
         log_joint: np.ndarray,
         slopes: np.ndarray | None = None,
     ) -> list[Results]:
-        """Send every piece of the rows through the kernels; the caller's thread works too.
+        """Sums of every piece of the rows, by the kernels on several threads, the caller's too.
 
         ``ranges`` has the components that the label of every tile admits, from the first to behind
         the last; ``slopes`` has what stands in the place of the weighted responsibilities.
@@ -173,7 +173,7 @@ class CompiledExpectation:
         pointwise: Float[np.ndarray, " _"] | None = None,
         log_joint: Float[np.ndarray, "_ component"] | None = None,
     ) -> Results:
-        """Room for the sums of one piece.
+        """Zeros for the sums of one piece, and arrays for the log densities of all rows.
 
         All pieces write the rows' log likelihood to ``pointwise``, and their log joint to
         ``log_joint`` where that has rows.
@@ -189,7 +189,7 @@ class CompiledExpectation:
         )
 
     def _model(self, parameters: MixtureParameters) -> Model:
-        """Put the parameters into the form that the kernels read."""
+        """Parameters in the form that the kernels read, None for the parts that are not needed."""
         classes = parameters.class_probabilities.take(self._classes)
         levels = parameters.category_probabilities
         constants, categories = log_tables(classes, parameters.weights, levels, self.members)

@@ -37,7 +37,10 @@ def add_diagonal_log_density(
     components: tuple[int, int],
     log_joint: np.ndarray,
 ) -> None:
-    """Subtract the cost of each cell of a tile from ``log_joint``, two features at a time."""
+    """Subtract half of each cell's squared standardised deviation from ``log_joint``.
+
+    For a missing cell the log normaliser is subtracted, which the constants of the components have.
+    """
     n_features, n_rows = cells.shape
     means, scales, constants = gaussians.means, gaussians.scales, gaussians.constants
     for k in range(components[0], components[1]):
@@ -70,7 +73,10 @@ def add_diagonal_moments(
     first: np.ndarray,
     second: np.ndarray,
 ) -> None:
-    """Add a tile's centred first and second moments."""
+    """Add a tile's weighted first and second moments about the means: (component, feature).
+
+    A missing cell adds its variance to the second moment.
+    """
     n_features, n_rows = cells.shape
     for k in range(components[0], components[1]):
         for i in range(n_features):
@@ -122,7 +128,8 @@ def find_nonzero(
 ) -> None:
     """Write the places of the rows that :func:`count_nonzero` counted, and their responsibilities.
 
-    After these, ``positions`` repeats the first one and ``found`` is 0.
+    They are written to ``positions`` and ``found``. Behind them ``positions`` repeats the first
+    place, and ``found`` is 0.
     """
     width, n = responsibilities.shape[1], 0
     for r in range(width):
@@ -255,7 +262,10 @@ def add_products(
 def _add_two_lines(
     deviation: np.ndarray, n_rows: int, i: int, k: int, second: np.ndarray, lines: np.ndarray
 ) -> None:
-    """Add the products of weighted lines i, i + 1 with all lines after them."""
+    """Add the products of weighted features i, i + 1 with all later features to ``second[k]``.
+
+    ``lines`` has both features times the responsibilities.
+    """
     n_features = len(deviation)
     j = i + 2
     while j + 4 <= n_features:
@@ -348,7 +358,7 @@ def add_complete_moments(
     second: np.ndarray,
     scratch: CompleteScratch,
 ) -> None:
-    """Add a tile's centred first and second moments, or let its rows wait for others.
+    """Add a tile's weighted moments about the means, or let its rows wait for others.
 
     Rows of many columns mostly belong to one component. Where few rows of a tile have a
     responsibility in a component, these wait until they are enough for long loops:
@@ -377,7 +387,7 @@ def add_all_waiting(first: np.ndarray, second: np.ndarray, scratch: CompleteScra
 
 @kernel
 def _add_waiting(k: int, first: np.ndarray, second: np.ndarray, scratch: CompleteScratch) -> None:
-    """Add the moments of the rows that wait for one component."""
+    """Add the moments of the rows that wait for component k; none waits after that."""
     waiting, responsibilities, n_rows = (
         scratch.waiting[k],
         scratch.responsibilities[k],
@@ -391,7 +401,7 @@ def _add_waiting(k: int, first: np.ndarray, second: np.ndarray, scratch: Complet
 def _let_wait(
     cells: np.ndarray, means: np.ndarray, k: int, n_rows: int, scratch: CompleteScratch
 ) -> None:
-    """Append the selected rows of a tile to those that wait."""
+    """Append the rows at ``scratch.positions`` to the rows that wait for component k."""
     start = scratch.sizes[k]
     for r in range(n_rows):
         scratch.responsibilities[k, start + r] = scratch.found[r]
@@ -509,9 +519,11 @@ def add_pattern_log_density(
     log_joint: np.ndarray,
     scratch: PatternScratch,
 ) -> None:
-    """Complete a tile's rows under every component and subtract half their squared distances.
+    """Add log densities of a tile's observed cells to ``log_joint``; its rows miss the same cells.
 
-    Tiles with the same missing cells and components have the same ``pattern`` number.
+    The constants of the components have the normaliser of complete rows. Deviations with missing
+    cells at their conditional means stay in ``scratch.completed``. Tiles with the same missing
+    cells and components have the same ``pattern`` number.
     """
     if scratch.known[0] != pattern:
         _learn(cells, n_missing, gaussians, components, scratch)
@@ -540,7 +552,7 @@ def add_pattern_moments(
     second: np.ndarray,
     scratch: PatternScratch,
 ) -> None:
-    """Add the moments of a tile that ``add_log_density`` has completed."""
+    """Add the moments of a tile that :func:`add_pattern_log_density` has completed."""
     missing, positions, found = scratch.missing, scratch.positions, scratch.found
     for k in range(components[0], components[1]):
         n_rows = count_nonzero(responsibilities, k, second.shape[1])
@@ -566,7 +578,7 @@ def _learn(
     components: tuple[int, int],
     scratch: PatternScratch,
 ) -> None:
-    """Compute what all rows with the same missing cells share."""
+    """Write C, B and the constant of every component, for the pattern of the tile's first row."""
     find_missing(cells, 1, scratch.missing)
     for k in range(components[0], components[1]):
         g = gaussians.group[k]
@@ -690,7 +702,12 @@ def add_missing_log_density(
     log_joint: np.ndarray,
     scratch: MixedScratch,
 ) -> None:
-    """Complete a tile's rows under every component and subtract half their squared distances."""
+    """Add log densities of a tile's observed cells to ``log_joint``; rows miss different cells.
+
+    Every row misses ``n_missing`` cells. The constants of the components have the normaliser of
+    complete rows. Deviations with missing cells at their conditional means stay in
+    ``scratch.completed``.
+    """
     find_missing(cells, cells.shape[1], scratch.missing)
     _locate_block(cells.shape[0], n_missing, scratch)
     precisions = gaussians.precisions
@@ -719,7 +736,7 @@ def add_missing_moments(
     second: np.ndarray,
     scratch: MixedScratch,
 ) -> None:
-    """Add the moments of a tile that ``add_log_density`` has completed."""
+    """Add the moments of a tile that :func:`add_missing_log_density` has completed."""
     flat_second = second.reshape(len(second), -1)
     positions, found, totals = scratch.positions, scratch.found, scratch.totals
     for r in range(len(positions)):
@@ -762,7 +779,7 @@ def _locate_block(n_features: int, n_missing: int, scratch: MixedScratch) -> Non
 
 @kernel
 def _pull(cells: np.ndarray, precisions: np.ndarray, g: int, k: int, scratch: MixedScratch) -> None:
-    """Write those lines of P d that a row of the tile needs."""
+    """Write line i of P d to ``scratch.pulls`` for each feature i that a row of the tile misses."""
     for i in range(cells.shape[0]):
         needed = False
         for r in range(cells.shape[1]):
@@ -779,7 +796,7 @@ def _factorise(
     n_missing: int,
     scratch: MixedScratch,
 ) -> None:
-    """Cholesky factor R of every row's P_mm, and the constant."""
+    """Write the Cholesky factor R of every row's P_mm, diagonal inverted, and the constant."""
     root, block, lines = scratch.root[k], scratch.block, scratch.lines
     constant = scratch.constant
     n_rows = lines.shape[1]
@@ -808,7 +825,7 @@ def _factorise(
 def _dot(
     left: np.ndarray, i: int, right: np.ndarray, j: int, n: int, n_rows: int, lines: np.ndarray
 ) -> None:
-    """Write the product of n entries of ``left`` from i and of ``right`` from j."""
+    """Write ``sum_h left[i + h] right[j + h]`` over n entries to ``lines[0]``, row by row."""
     for r in range(n_rows):
         lines[0, r] = 0.0
     h = 0

@@ -192,7 +192,10 @@ def starting_point(
 
 
 def _sampled(observations: Observations, n_classes: int, rng: np.random.Generator) -> Observations:
-    """Rows of every class, large classes subsampled and reweighted to their total weight."""
+    """Labelled rows, large classes subsampled and reweighted to their total weight.
+
+    A table of at most ``MAX_START_ROWS`` rows comes back as it is.
+    """
     if observations.n_obs <= MAX_START_ROWS:
         return observations
     chosen, weights = [], []
@@ -220,7 +223,7 @@ def _embed(
 def _memberships(
     points: np.ndarray, weights: np.ndarray, size: int, rng: np.random.Generator
 ) -> Float[np.ndarray, "row cluster"]:
-    """Soft memberships from k-means++ and a few Lloyd steps."""
+    """Soft memberships from k-means++ and a few Lloyd steps; every row sums to one."""
     centres = _plus_plus(points, weights, size, rng)
     for _ in range(LLOYD_STEPS if size > 1 else 0):
         shares = weights * (_nearest(points, centres) == np.arange(size)[:, None])
@@ -264,7 +267,7 @@ def _from_memberships(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> MixtureParameters:
-    """Parameters from soft memberships, by the observed cells."""
+    """Starting parameters from weighted memberships (row, component) and the observed cells."""
     counts = memberships.sum(axis=0)
     classes = np.asarray(specification.component_class)
     by_class = np.bincount(classes, weights=counts)

@@ -74,9 +74,9 @@ def cut(
     *,
     by_products: bool = True,
 ) -> list[Block]:
-    """Cut rows of a table in standard units into blocks of equal work that fit the cache.
+    """Blocks of the ``rows`` of a table in standard units, of equal work that fits the cache.
 
-    Rows of a block may have the same components and lack equally many reals. ``by_products`` says
+    Rows of a block lack equally many reals and admit the given components. ``by_products`` says
     whether blocks of complete rows get the products of their cells, where affordable.
     """
     observed = ~np.isnan(table.real[rows])
@@ -202,7 +202,10 @@ class _Sums:
         log_likelihood: float,
         pointwise: np.ndarray,
     ) -> Statistics:
-        """The sums as statistics, products of cells converted to moments about ``means``."""
+        """The sums as statistics, products of cells converted to moments about ``means``.
+
+        They are converted in place: a second call would count products twice.
+        """
         if self.products is not None:
             first, second = centred_moments(self.products, means)
             self.counts += self.products[:, -1]  # the last product is 1
@@ -293,7 +296,7 @@ class ArrayExpectation:
 
     @cached_property
     def _by_label(self) -> list[Block]:
-        """Rows of every label under the components that it allows."""
+        """Blocks of the rows of every label, under the components of that label's class."""
         table, specification = self._observations, self._specification
         if not (table.labels >= 0).any():
             return self._all_rows

@@ -110,7 +110,7 @@ class FittedMixture(FittedModel):
         return replace(self, parameters=replace(self.parameters, precisions_cholesky=factors))
 
     def reordered(self, order: Order) -> FittedMixture:
-        """Put columns and classes in another order."""
+        """The mixture with columns and classes in another order."""
         return FittedMixture(
             self.specification.reordered(order),
             self.hyperparameters.reordered(order),
@@ -195,11 +195,11 @@ class FittedMixture(FittedModel):
         return log_density
 
     def class_shares(self, rows: Observations, n_classes: int) -> Float[np.ndarray, " label"]:
-        """Class shares of the population that predictions refer to.
+        """Class shares of the training rows, to which the predicted probabilities refer.
 
-        Under the likelihood rows without a label teach the class probabilities, too: they
-        are shared out as the M-step did. Other objectives bend these, and stand for the
-        labelled rows.
+        Under the likelihood, rows without a label count by their class probabilities in the last
+        M-step. Under other objectives the shares are of the labelled rows alone, because these
+        objectives distort the class probabilities.
         """
         labelled, unlabelled = super().class_shares(rows, n_classes), rows.labels < 0
         if self.objective.coefficients != LIKELIHOOD.coefficients or not unlabelled.any():
@@ -256,7 +256,7 @@ class FittedMixture(FittedModel):
         return declare(rows, self.specification, self.hyperparameters, **options)
 
     def description(self, rows: Observations, axes: Axes) -> Description:
-        """Names along every dim of the graph, and the training rows."""
+        """Names along every dim of the graph, and the training rows with weights and labels."""
         coords = mixture_coords(self.specification, axes)
         constant = row_weights(rows)
         if axes.classes is not None:
@@ -380,12 +380,13 @@ def fit_mixture_rows(
     start: MixtureParameters | None = None,
     column_transforms: ColumnTransforms = None,
 ) -> tuple[FittedMixture, Fit]:
-    """Map and standardise distinct weighted rows, in the user's units, and fit a mixture to them.
+    """Mixture fitted to distinct weighted rows in the user's units, and the winning restart.
 
-    Rows that the caller does not hold are freed early, so that a large table is in memory once.
+    Columns are transformed if ``column_transforms`` says so, then standardised. Rows that the
+    caller does not hold are freed early, so that a large table is in memory once.
 
-    A start, in the units of the mapped columns, replaces restarts. The fit uses the canonical order
-    of columns and classes, so it does not depend on the user's order.
+    A start, in the units of the transformed columns, replaces restarts. The fit uses the canonical
+    order of columns and classes, so it does not depend on the user's order.
     """
     order = order_for(table.canonical_order(rows, specification.n_classes), specification)
     canonical = specification.reordered(order)
@@ -434,9 +435,9 @@ def fit_mixture_blocks(
     prior: MixturePrior,
     solver: Solver,
 ) -> tuple[FittedMixture, Fit, int]:
-    """Refit a mixture to weighted rows in the user's units by EM; the passes are counted.
+    """Mixture refitted to weighted rows in the user's units by EM, its fit, and passes over rows.
 
-    Structure, transforms and start are those of the mixture; units and prior are those of all rows.
+    Structure, transforms and start are those of ``mixture``; units and prior are by all rows.
     ``sample`` has some of the rows, reweighted to the total weight of all.
     """
     rows = rows.map(mixture.mapped)

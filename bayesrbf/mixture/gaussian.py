@@ -153,7 +153,7 @@ class CompleteMoments:
 
     @classmethod
     def of(cls, bordered: np.ndarray, components: FullComponents) -> Self:
-        """Evaluate complete rows, each with a trailing 1."""
+        """Log densities and whitened deviations of complete rows, each with a trailing 1."""
         k, d = components.means.shape
         maps = components.maps.reshape(k * d, d + 1)
         whitened = (maps @ bordered.T).reshape(k, d, len(bordered))
@@ -194,7 +194,10 @@ class MissingMoments:
 
     @classmethod
     def of(cls, real: np.ndarray, missing: np.ndarray, components: FullComponents) -> Self:
-        """Moments of rows; the values of missing cells are not used."""
+        """Log densities and conditional moments of rows that each miss the m columns ``missing``.
+
+        Values of ``real`` in missing cells are not used.
+        """
         n, m = missing.shape
         d = real.shape[1]
         precisions = components.precisions

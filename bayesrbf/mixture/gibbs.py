@@ -353,7 +353,7 @@ class Reference:
     def with_empty(
         self, specification: MixtureSpecification, hyperparameters: MixtureHyperparameters
     ) -> Reference:
-        """The reference of one component, padded with empty components at the mode of their prior.
+        """The reference of one component, padded with components without rows, at the prior.
 
         ``specification`` has the components of the class as a mixture of one class.
         """
@@ -412,7 +412,7 @@ def searched(
     specification: MixtureSpecification,
     hyperparameters: MixtureHyperparameters,
 ) -> list[MixtureParameters]:
-    """Ends of EM from random starts under a fixed seed, in standard units."""
+    """Points after ``_STEPS`` EM steps from random starts with a fixed seed, in standard units."""
     rng = np.random.default_rng(0)
     step = problem_of(prepare(observations, specification), specification, hyperparameters).step
     found = []
@@ -448,7 +448,10 @@ def _with_first(first: np.ndarray, rest: np.ndarray) -> np.ndarray:
 def _at_prior(
     hyperparameters: MixtureHyperparameters, specification: MixtureSpecification
 ) -> MixtureParameters:
-    """Mode of the prior, a start of EM with one component a class."""
+    """Prior means, scales and mean level probabilities; classes are even, all weights 1.
+
+    With one component a class it is a start of EM.
+    """
     n_classes, k = specification.n_classes, specification.n_components
     scales = np.tile(1 / hyperparameters.scale, (specification.group_sizes.size, 1))
     return MixtureParameters(
@@ -520,7 +523,10 @@ class ModeProposal:
         return point.taken(order, order if grouped else slice(None))
 
     def log_densities(self, *points: MixtureParameters) -> list[float]:
-        """Log density of each point in the constrained variables of the graph, in nats."""
+        """Log density of the proposal at each point of the class, in nats.
+
+        It is a density in the constrained variables of the graph.
+        """
         pairs = self._dirichlets(points)
         common = gammaln(self._weights.sum(axis=1)) - gammaln(self._weights).sum(axis=1)
         common = (common + np.log(self._shares))[:, None]
@@ -674,7 +680,7 @@ class ModeJumps:
 def _with_class(
     parameters: MixtureParameters, new: MixtureParameters, components: slice, groups: np.ndarray
 ) -> MixtureParameters:
-    """The mixture with the components of one class replaced."""
+    """The mixture with the components of one class, and their groups, replaced by ``new``."""
     return replace(
         parameters,
         weights=_put(parameters.weights, components, new.weights),
@@ -736,9 +742,10 @@ class MixtureSweep(MarkovKernel):
     def sweep(
         self, theta: Float[np.ndarray, " coordinate"], rng: np.random.Generator
     ) -> Float[np.ndarray, " coordinate"]:
-        """Draw components and missing cells given theta, then theta given both.
+        """Next coordinates: components and missing cells drawn given theta, then theta given both.
 
-        The posterior is invariant under the draw.
+        With jump proposals, a jump of one class comes before or after, at random. The posterior is
+        invariant under the sweep. Without latent variables the draw is independent of theta.
         """
         if self._posterior is not None:  # nothing is latent, and sweeps are independent
             return self._points.pack_standard(self._posterior.draw(rng))

@@ -59,7 +59,7 @@ class FullCovariances(RealColumns):
         return self._by_name(self.matrices.diagonal(unit) ** 2, unit)
 
     def unit_factors(self, values: Values) -> Float[np.ndarray, "*batch group d d"]:
-        """A with ``sqrt(d_i)`` on the diagonal and ``A_ij`` below it."""
+        """A of every group, with ``sqrt(d_i)`` on the diagonal and ``A_ij`` below the diagonal."""
         d, squares = self.n_features, values[names.PRECISION_DIAGONAL]
         unit = np.zeros((*squares.shape[:-1], d * d))
         unit[..., :: d + 1] = np.sqrt(squares)

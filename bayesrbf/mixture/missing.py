@@ -51,7 +51,10 @@ def conditional_cells(
     parameters: MixtureParameters,
     specification: MixtureSpecification,
 ) -> ConditionalCells:
-    """Moments and level probabilities of every cell given the observed cells of its row."""
+    """Moments and level probabilities of every cell given the observed cells of its row.
+
+    Rows and point are in standard units; labels are not used.
+    """
     weights = responsibilities(observations, parameters, specification)
     mean = np.empty_like(observations.real)
     variance = np.empty_like(observations.real)
@@ -127,7 +130,7 @@ def _drawn(
     draws: int,
     replicate: int,
 ) -> tuple[Float[np.ndarray, "point feature"], Int[np.ndarray, "point categorical"]]:
-    """``draws`` completions of every row in standard units, row after row."""
+    """Reals and codes of ``draws`` completions of every row in standard units, row after row."""
     d, n_categorical = specification.n_features, len(specification.levels)
     uniform = uniforms(draws, 1 + n_categorical + d, replicate)
     noise = normals(draws, 1 + n_categorical + d, replicate)[:, 1 + n_categorical :]

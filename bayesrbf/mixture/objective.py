@@ -325,6 +325,7 @@ def _climb(
     ended = Status.STOPPED
 
     def accepted(intermediate_result: object) -> None:
+        """Record the point of an iteration that rose; end at a rise of at most ``tolerance``."""
         nonlocal parameters, ended
         value = -float(intermediate_result.fun)  # type: ignore[attr-defined]
         rise = value - trace[-1]
@@ -360,6 +361,7 @@ def _descent(
     barrier = 2 * (1 + abs(first)) - first
 
     def descent(z: np.ndarray) -> tuple[float, np.ndarray]:
+        """Value and gradient at z; the barrier and zeros where one of them is not finite."""
         try:
             with np.errstate(all="ignore"):
                 theta = relative.theta(z)

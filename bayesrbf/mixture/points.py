@@ -100,7 +100,7 @@ def parameters_of(
 def reordered(
     parameters: MixtureParameters, order: Order, specification: MixtureSpecification
 ) -> MixtureParameters:
-    """Put columns and classes in another order than the specification's."""
+    """Parameters with columns and classes in another order than the specification's."""
     components = specification.components_in(order)
     groups = specification.covariance_group[components]
     groups = groups[np.sort(np.unique(groups, return_index=True)[1])]
@@ -235,7 +235,7 @@ class MixturePoints:
     def permute(
         self, theta: Float[np.ndarray, " coordinate"], order: Int[np.ndarray, " component"]
     ) -> Float[np.ndarray, " coordinate"]:
-        """Reorder components within their classes: k of the result is component ``order[k]``."""
+        """Coordinates with component ``order[k]`` in position k; classes keep their components."""
         values = self._coordinates.to_constrained(theta)
         within = {
             names.class_weights(index, self.specification.n_classes): order[components]

@@ -368,7 +368,10 @@ class MixtureLogPosterior(MixtureOnRows):
     def log_likelihoods(
         self, thetas: Float[np.ndarray, "point coordinate"]
     ) -> Float[np.ndarray, "point obs"]:
-        """:meth:`pointwise` at many points in one go."""
+        """Unweighted log likelihood of every row in nats at many points, as :meth:`pointwise`.
+
+        It is ``log p(x_n, y_n)``, or ``log p(x_n)`` where the label is hidden.
+        """
         labels = self._observations.labels
         known = np.flatnonzero(labels >= 0)
         result = np.empty((len(thetas), labels.size))

@@ -275,7 +275,7 @@ class RealColumns(ABC):
         return whole
 
     def sampled(self, rows: Rows, components: Assignment, point: Point, rng: Rng) -> Rows:
-        """Rows whose real cells are drawn given their components."""
+        """Rows with all real cells drawn given their components, in the units of the point."""
         noise = rng.standard_normal(rows.real.shape)
         real, factors = point.means[components], self.by_component(point.precisions_cholesky)
         for k in range(self.n_components):
@@ -380,7 +380,7 @@ class NormalPrior:
     def gradient(
         self, values: Values, parameters: Point, statistics: Statistics, jacobian: bool
     ) -> dict[str, np.ndarray]:
-        """Gradient of log likelihood plus log prior in the coordinates of every variable."""
+        """Gradient of log likelihood plus log prior in the coordinates, by name of the variable."""
         law, factors = self._law, parameters.precisions_cholesky
         pull = parameters.means - self._location
         force = statistics.first - self._kappa * pull

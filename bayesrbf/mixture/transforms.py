@@ -170,7 +170,7 @@ def _variance(values: np.ndarray, shares: np.ndarray) -> Float[np.ndarray, " fea
 def _golden_section(
     loss: Callable[[np.ndarray], np.ndarray], n_columns: int
 ) -> Float[np.ndarray, " feature"]:
-    """Powers that minimise ``loss``, separately for each column, by golden section."""
+    """Powers that minimise ``loss`` in each column, by golden section; it maps powers to losses."""
     low, high = (np.full(n_columns, bound) for bound in LAMBDAS)
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
     at_left, at_right = loss(left), loss(right)
