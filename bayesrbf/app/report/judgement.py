@@ -93,7 +93,9 @@ class Section:
     messages: Callable[[Any], Mapping[str, str]] = lambda _: {}  # Sentences by name.
     pictures: Callable[[Any], Mapping[str, Any]] = lambda _: {}  # Pictures by name.
     lines: Callable[[Any], Iterable[tuple[str, str]]] = lambda _: ()  # Lines of a terminal.
-    figures: Callable[[Any], Mapping[str, Any]] = lambda _: {}  # For machines.
+    figures: Callable[[Any], Mapping[str, Any]] = (
+        lambda _: {}
+    )  # For machines and the model card: of no single row.
 
 
 JUDGED: Final = (

@@ -133,6 +133,8 @@ class RequestError(ValueError):
 # A model folder, opened: the model, the fields of its form, and what its card says.
 
 
+ON_CARD: Final = ("verdict", "evidence", "events", "surprise", "unvalidated")
+"""Messages of the report and of the validation that the model card has."""
 N_BARS: Final = 22
 TAILS: Final = 0.01
 """Share of the training cells below the field's slider, and above it."""
@@ -298,8 +300,15 @@ class ServedModel:
         return self.figures(PAGE)
 
     def figures(self, page: str) -> dict[str, Any] | None:
-        """Figures of a page in the folder that is about this model; None without one."""
-        return read_figures(self.folder, page, self.digest)
+        """Figures of a page in the folder that is about this model; None without one.
+
+        Of the messages there are those of the model card alone: others may name training rows.
+        """
+        found = read_figures(self.folder, page, self.digest)
+        if found is not None:
+            messages = found["sentences"]
+            found["sentences"] = {name: messages[name] for name in ON_CARD if messages.get(name)}
+        return found
 
     @cached_property
     def card(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from bayesrbf.app.predict import read_labelled
 from bayesrbf.app.report.options import OPTIONS, Purpose, options_content, read_options
 from bayesrbf.app.report.output import held_out_rows
 from bayesrbf.app.serve import case
-from bayesrbf.app.serve.served import ModelFolder, RequestError, ServedModel
+from bayesrbf.app.serve.served import ON_CARD, ModelFolder, RequestError, ServedModel
 from bayesrbf.app.words import number, percent
 from bayesrbf.base import names
 from bayesrbf.base.table_options import TableOptions
@@ -354,6 +354,7 @@ def test_the_card_says_of_held_out_rows_what_the_report_says(
     lines = [line for _, line in told["lines"]]
     assert all(said in text for said in (told["verdict"], told["evidence"], *lines))
     assert told["evidence"] in unescape(page("page"))
+    assert set(content["held_out"]["sentences"]) <= set(ON_CARD) < set(told["sentences"])
     assert content["rows"] == 80
     assert [column["kind"] for column in content["columns"]] == [
         "real",
