@@ -254,10 +254,12 @@ class _LocalRows[C: Classifier]:
         return scores
 
     def updated(self, method: Method, selection: Selection[Method] | None) -> C:
-        """Copy of the model with an update by ``method``, fitted to all rows, after earlier ones.
+        """A copy of the model with one more update by ``method``, fitted to these labelled rows.
 
-        The model itself is not changed. Under ``"refit"`` it is a clone fitted again, with draws if
-        the model has draws.
+        The update follows the earlier updates of the model. Its sentence states the held-out gains
+        of ``selection``, if any. The model itself is not changed. Under ``"refit"`` the result is a
+        clone, fitted again to the training table and these rows, with draws if the model has draws.
+        The clone has no earlier update, and its new update changes no probability.
         """
         every = np.arange(self.labels.size)
         fit = self.model.fitted_

@@ -157,7 +157,13 @@ def _separating(cells: Cells, columns: Columns, codes: Codes) -> Iterator[str]:
 
 
 def _noticed(cells: Cells, columns: Columns, named: bool, grouped: bool) -> Iterator[str]:
-    """A clause on each column of numbers written as text, then on what is noticed in the others."""
+    """Clauses on doubtful columns, for a warning: numbers written as text, then other doubts.
+
+    Other doubts have a topic of ``CLAUSES``, such as stand-ins for missing cells, levels spelled
+    alike and names of rows. ``named`` says whether the user named the categorical columns. A named
+    or declared category has only doubts of ``OF_LEVELS``, and no clause on numbers as text.
+    ``grouped`` says whether ``fit`` takes ``groups=``, which the advice then names.
+    """
     looked: dict[str, Any] = {}
     decided = set[str]()
     remedy = f" ({noticing.REMEDY})"  # Said once.
@@ -339,7 +345,11 @@ def check_table(reading: Reading, X: object, y: object, sample_weight: object) -
 
 
 def refuse_collection(reading: Reading, X: object) -> None:
-    """TypeError where a fit that needs all rows at once is handed a table out of memory."""
+    """Raise TypeError if X is a table out of memory; otherwise do nothing.
+
+    X alone decides: a path, Dask collection, lazy frame or chunked array is refused. Only a fit
+    that needs all rows at once calls this function. The message names ``reading.owner``.
+    """
     if is_collection(X):
         raise TypeError(
             f"{reading.owner}.fit takes a table in memory, and {type(X).__name__} is read block by "

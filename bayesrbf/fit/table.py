@@ -497,9 +497,12 @@ class FittedTable[M: FittedModel, D]:
         return self.chain if without else self._chain(self.model_uncertainty)
 
     def _chain(self, model_uncertainty: ModelUncertainty | None) -> Chain:
-        """Chain of the model with its stages in their order.
+        """Chain of a class probability: the fitted model as source, then its stages in order.
 
-        ``model_uncertainty`` adds the error of other models to the chain; None: no such error.
+        The stages are the calibration (not of a stack), the error of the model, the class shares,
+        the extrapolation, the prevalence and the updates; stages that do not apply are left out.
+        ``model_uncertainty`` gives the error of other models. With None only a stack has an error
+        stage, that of its pool. An error stage needs draws.
         """
         model, seed, prevalence = self.model, self.table.seed, self.table.prevalence
         source = model.chain_source(

@@ -438,7 +438,14 @@ def missing_reals(
     log_shares: Float[np.ndarray, "obs component"],
     law: CellLaw,
 ) -> Iterator[tuple[Int[np.ndarray, " row"], RealLaws]]:
-    """Row indices and laws of the missing reals by block; laws of observed cells are unused."""
+    """Pairs of row indices and RealLaws of these rows, block by block; every row comes once.
+
+    ``real`` is in standard units, with NaN at missing cells. ``log_shares`` are log
+    responsibilities of the components given the observed cells. RealLaws has arrays (row,
+    component, feature) over all real cells of the rows, also of rows without a missing cell. The
+    law of a missing cell is given the observed cells of its row. Entries at observed cells are
+    placeholders, and the caller ignores these entries.
+    """
     for block in laws_of(law.specification).reals.conditionals(real, law.parameters):
         hole = np.isnan(real[block.rows])
         # The law of an observed cell is not read; its variance is 0, and 1 divides safely.
@@ -631,7 +638,12 @@ def _in_standard_units(
 
 
 def cell_law(mixture: FittedMixture, columns: Columns, prob: float | None = None) -> CellLaw:
-    """Law of cells of a mixture at its fitted point."""
+    """The mixture at its fitted point, as a CellLaw that predicts cells from the rest of a row.
+
+    The result has the parameters of the components in standard units, the map to the user's units
+    and the point masses of ``columns``, but no rows. ``prob`` is the probability of the central
+    intervals of cells; None: no intervals.
+    """
     return CellLaw(
         mixture.parameters,
         mixture.specification,

@@ -447,7 +447,12 @@ class GaussiansWithHoles(NamedTuple):
 
 @kernel
 def find_missing(cells: np.ndarray, n_rows: int, missing: np.ndarray) -> None:
-    """List the missing features (missing cell, place) of a tile's first rows, ascending."""
+    """Write the indices of the NaN features of each of the first ``n_rows`` rows of a tile.
+
+    ``cells`` has shape (feature, row), and ``missing`` has shape (missing cell, row).
+    ``missing[i, r]`` becomes the index of the i-th NaN feature of row r, in ascending order.
+    Entries of ``missing`` beyond the last NaN feature of a row stay as they are.
+    """
     for r in range(n_rows):
         found = 0
         for feature in range(cells.shape[0]):

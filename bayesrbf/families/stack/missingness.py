@@ -91,11 +91,19 @@ class MissingPatterns:
         return log_joint - self.mixture.class_log_joint(nothing) - log_density
 
     def familiarity(self, indicators: Int[np.ndarray, "obs column"]) -> Float[np.ndarray, " obs"]:
-        """Probability that cells are missing for the reasons of training.
+        r"""Probability f that a row's cells are missing for the same reasons as in training.
 
-        It is 0 where no cell is known to be measured: of such a row only the class shares are
-        known. A column without evidence counts with its frequency, so a hole where training had
-        none is unfamiliar.
+        .. math:: f = \frac{(1 - \epsilon) \, p(m)}
+            {(1 - \epsilon) \, p(m) + \epsilon \, B(k + 1, J - k + 1)}
+
+        with the probability p(m) of the row's indicators m in training, k of J cells missing, and
+        the share :math:`\epsilon` of rows with other reasons, ``OTHER_REASONS``. Under other
+        reasons every cell is missing with one unknown probability. An indicator is 1 for a
+        missing cell, 0 for a measured cell, and -1 for a hidden cell, which does not count.
+
+        A column that is not evident counts with its share of missing cells in training. So f is 0
+        for a hole in such a column without holes in training. f is also 0 for a row without a
+        measured cell, as only the class shares are known of such a row.
         """
         n_missing, n_measured = (indicators == 1).sum(axis=1), (indicators == 0).sum(axis=1)
         without_evidence = np.delete(np.arange(self.columns.size), self.evident)
