@@ -22,6 +22,7 @@ from bayesrbf.app.report.reading import compute as read_columns
 from bayesrbf.app.report.refits import read_learning
 from bayesrbf.app.report.render import render
 from bayesrbf.base.table_options import TableOptions
+from bayesrbf.fit.asking import new_rows
 from bayesrbf.fit.sensitivity import prior_sensitivity
 from bayesrbf.table.kinds import kind_named
 from tests.app.report.tables import mixed_table
@@ -143,7 +144,7 @@ def test_everything_is_said_about_convergence(outcome: Outcome) -> None:
     assert {"class_probabilities", "means", "precision_diagonal"} <= set(names)
     assert {one.row for one in outcome.report.diagnostics.findings} >= {"pareto_k"}
     fit = outcome.model.fitted_
-    told = prior_sensitivity(fit, fit.rows).message
+    told = prior_sensitivity(fit, new_rows(fit, job().X).cells).message
     assert f"Prior: {told}" in outcome.report.diagnostics.status
 
 
