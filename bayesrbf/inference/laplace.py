@@ -157,7 +157,7 @@ class GaussianApproximation:
         return (
             f"The log posterior is flat or curves upwards in {self.n_indefinite} of "
             f"{self.mode.size} directions at its mode; their spread was set from the size of "
-            "the curvature, at most one subject : use refine('nuts') before trusting intervals."
+            "the curvature, at most one unit: use refine('nuts') before trusting intervals."
         )
 
 
@@ -168,7 +168,7 @@ def approximate(
 
     L-BFGS from the start, then Newton steps on a Hessian that is renewed until the steps are small.
     A direction of curvature that is not positive gets the absolute value of its curvature, at least
-    that of one subject. ValueError if the density or its gradient is not finite at the start.
+    that of one unit. ValueError if the density or its gradient is not finite at the start.
     """
     scales = np.asarray(log_posterior.scales, dtype=np.float64)
     value, gradient = log_posterior.value_and_gradient(start)
