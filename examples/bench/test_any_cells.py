@@ -105,7 +105,7 @@ def patterns(data: Split) -> Iterator[tuple[str, pd.DataFrame]]:
 def one_pool(stack: StackedClassifier) -> StackedClassifier:
     """The stack with weights and temperatures that do not know of hidden cells."""
     model = copy(stack)
-    held = replace(model.model_.held, masked=None)
+    held = replace(model.model_.held, masked=None, missing_fractions=None, log_shares=None)
     pooled = replace(model.model_, pool=fit_pools(held)[0], knot_pools=(), held=held)
     model.fitted_ = model.fitted_.replaced(model=pooled)
     return model
