@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -12,8 +12,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit, ndtri, stdtrit
 
 from bayesrbf.answers.performance import (
+    EventForecasts,
     EventPerformance,
-    event_performance,
     net_benefit,
     resampled,
 )
@@ -98,42 +98,33 @@ class GivenScore:
 
 
 def given_score(
-    column: object,
-    score: Score,
-    p: Score,
-    happened: Positive,
-    event: str,
-    folds: Int[np.ndarray, " obs"],
-    thresholds: Sequence[float],
-    subjects: Int[np.ndarray, " obs"] | None = None,
-    level: float = LEVEL,
+    column: object, score: Score, forecasts: EventForecasts, folds: Int[np.ndarray, " obs"]
 ) -> GivenScore:
     """Performance of the model and of an existing score on the rows that have the score.
 
-    ``column`` is the name of the score, and ``p`` the model's held-out probability of the event.
-    ValueError where these rows are all events, or all without one.
+    ``column`` is the name of the score, ``forecasts`` are the model's on held-out rows, and
+    ``folds`` their folds. ValueError where these rows are all events, or all without one.
     """
     name = "the score" if column is None else f"score {column}"
-    probability, mapping = score_as_probability(score, happened, folds)
+    probability, mapping = score_as_probability(score, forecasts.happened, folds)
     there = ~np.isnan(probability)
-    if happened[there].all() or not happened[there].any():
+    model = forecasts.take(there)
+    if model.happened.all() or not model.happened.any():
         raise ValueError(
             f"{name} is known of {int(there.sum())} rows with a label, and not of both classes; "
             "leave it out, or give it for more rows."
         )
-    model, other, came = p[there], probability[there], happened[there]
-    score_subjects = None if subjects is None else subjects[there]
-
-    def judged(predicted: Score) -> EventPerformance:
-        return event_performance(
-            event, predicted, came, thresholds=thresholds, subjects=score_subjects, level=level
-        )
-
+    other = replace(model, p=probability[there])
     compared = differences(
-        model, other, came, threshold=thresholds[0], subjects=score_subjects, level=level
+        model.p,
+        other.p,
+        model.happened,
+        threshold=model.thresholds[0],
+        subjects=model.subjects,
+        level=model.level,
     )
     without = int((~there).sum())
-    return GivenScore(name, mapping, without, judged(model), judged(other), compared)
+    return GivenScore(name, mapping, without, model.performance, other.performance, compared)
 
 
 def score_as_probability(
@@ -297,32 +288,21 @@ class Parts:
 def performance_by(
     by: str,
     subsets: Iterable[RowsOf],
-    event: str,
-    score: Score,
-    positive: Positive,
-    *,
-    threshold: float = 0.5,
-    subjects: Int[np.ndarray, " obs"] | None = None,
+    forecasts: EventForecasts,
     widths: Float[np.ndarray, " obs"] | None = None,
-    level: float = LEVEL,
 ) -> Parts:
     """Performance in every subset that has rows, and random effects of the figures over subsets.
 
     Random effects are over the exchangeable subsets with enough events and rows without one; there
-    are none for fewer than three such subsets. Their intervals have 90 %, whatever ``level`` is.
-    ``widths`` are widths of the intervals of the probabilities.
+    are none for fewer than three such subsets. Their intervals have 90 %, whatever the level of the
+    forecasts is. Of their thresholds the first is used. ``widths`` are widths of the intervals of
+    the probabilities.
     """
+    at_first = replace(forecasts, thresholds=forecasts.thresholds[:1])
     records = tuple(
         Part(
             subset.name,
-            event_performance(
-                event,
-                score[subset.inside],
-                positive[subset.inside],
-                thresholds=(threshold,),
-                subjects=None if subjects is None else subjects[subset.inside],
-                level=level,
-            ),
+            at_first.take(subset.inside).performance,
             np.nan if widths is None else float(widths[subset.inside].mean()),
             subset.exchangeable,
         )
@@ -344,7 +324,7 @@ def performance_by(
     }
     for figure, (there, back) in scales.items():
         ends = there(np.array([list(vars(record.figures[figure]).values()) for record in telling]))
-        errors = (ends[:, 2] - ends[:, 1]) / (2 * ndtri(0.5 + level / 2))
+        errors = (ends[:, 2] - ends[:, 1]) / (2 * ndtri(0.5 + forecasts.level / 2))
         if (combined := random_effects(ends[:, 0], errors, back=back)) is not None:
             spread[figure] = combined
     return Parts(by, records, spread)

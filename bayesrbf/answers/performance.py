@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Final
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.optimize import brentq
 from scipy.special import expit, ndtri
 
@@ -324,6 +324,35 @@ def event_performance(
         decision_curve=decision_curve(score, positive, THRESHOLDS, level, subjects),
         **{name: figure for name, figure in named.items() if name in field_names},
     )
+
+
+@dataclass(frozen=True)
+class EventForecasts:
+    """Probabilities of an event for some rows, and whether it happened."""
+
+    event: str
+    p: Score
+    happened: Positive
+    thresholds: Sequence[float] = (0.5,)
+    subjects: Int[np.ndarray, " obs"] | None = None
+    level: float = LEVEL
+
+    def take(self, rows: Bool[np.ndarray, " obs"]) -> EventForecasts:
+        """Forecasts of some of the rows."""
+        subjects = None if self.subjects is None else self.subjects[rows]
+        return replace(self, p=self.p[rows], happened=self.happened[rows], subjects=subjects)
+
+    @property
+    def performance(self) -> EventPerformance:
+        """Figures of these rows, decided at the first threshold."""
+        return event_performance(
+            self.event,
+            self.p,
+            self.happened,
+            thresholds=self.thresholds,
+            subjects=self.subjects,
+            level=self.level,
+        )
 
 
 def reliability(score: Score, positive: Positive, level: float = LEVEL) -> ReliabilityCurve:

@@ -50,7 +50,7 @@ from bayesrbf.app.arguments import (
     typed,
     with_values_joined,
 )
-from bayesrbf.app.report.options import ALL_CORES, ANYTHING, AS_TRAINED, FamilyName, Focus
+from bayesrbf.app.report.options import ALL_CORES, ANYTHING, AS_TRAINED, FamilyName, Fitting, Focus
 from bayesrbf.app.study import plan, update
 from bayesrbf.base.table_options import PLAIN, TableOptions
 from bayesrbf.version import __version__
@@ -58,7 +58,6 @@ from bayesrbf.version import __version__
 if TYPE_CHECKING:
     from bayesrbf import ReadTable
     from bayesrbf.app.report.job import Job
-    from bayesrbf.app.report.options import Fitting
     from bayesrbf.app.validate import Validation
 
 # Commands that judge models: one on labelled new rows, several beside each other.
@@ -126,7 +125,7 @@ def validate(
     from bayesrbf.app.predict import read_labelled
     from bayesrbf.app.report.options import VALIDATION
     from bayesrbf.app.report.output import held_out_rows
-    from bayesrbf.app.validate import SURE, validated
+    from bayesrbf.app.validate import SURE, Beside, validated
     from bayesrbf.reading.read import names_in_file
 
     there, known = names_in_file(table), options.table
@@ -150,7 +149,8 @@ def validate(
             if name is not None and name not in there
         ]
         focus = focus_in(deciding, replace(options.focus, level=SURE))
-        result = validated(model, X, y, focus, columns, read.scores, read.groups, before, notes)
+        beside = Beside(columns, read.scores, read.groups)
+        result = validated(model, X, y, focus, beside, before, notes)
         if out is not None:
             result = result.with_findings_of(bayesrbf.check(model, X))
             _write_validation(out, result, folder, table)
@@ -223,14 +223,7 @@ def compare(
     from bayesrbf.app.report.held_out import CROSS_VALIDATION
     from bayesrbf.app.report.run import introduce, prepare, progress, sharing
 
-    job = prepare(
-        read,
-        title=table.stem,
-        family=model[0],
-        inference="map",
-        seed=seed,
-        facts=(),
-    )
+    job = prepare(read, table.stem, Fitting(model[0], inference="map", seed=seed, jobs=1))
     if not json:
         introduce(job, page=False)
     with spoken(), sharing(checked_jobs(jobs)), progress((CROSS_VALIDATION,)) as phase:
@@ -572,19 +565,10 @@ def _job(
     """The job of a table in the form that its time limit allows, and a line on its time."""
     from bayesrbf.app.report import run
 
-    job = run.prepare(
-        read,
-        title=table.stem,
-        family=fitting.model,
-        inference=fitting.inference,
-        seed=fitting.seed,
-        facts=run.facts_of(command_line(), table),
-        judged=judged,
-        draws=checked_draws(fitting.draws),
-        jobs=checked_jobs(fitting.jobs),
-        missingness=fitting.missingness,
-        **asked,
-    )
+    checked_draws(fitting.draws)
+    checked_jobs(fitting.jobs)
+    facts = run.facts_of(command_line(), table)
+    job = run.prepare(read, table.stem, fitting, facts=facts, judged=judged, **asked)
     return run.within(run.quicker(job) if fitting.quick else job, fitting.time_limit, judged)
 
 
@@ -681,6 +665,7 @@ def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) ->
     import numpy as np
 
     from bayesrbf import read_table
+    from bayesrbf.app.report.job import Truth
     from bayesrbf.app.report.options import FILES
     from bayesrbf.app.report.output import to_csv
     from bayesrbf.app.report.run import facts_of, introduce, prepare, run, tell, within
@@ -693,16 +678,11 @@ def demo(*, out: Path = Path("report"), seed: int = 0, jobs: int = ALL_CORES) ->
         file, complete = (scratch / name for name in tables)
         write_whole(file, to_csv(incomplete))
         write_whole(complete, to_csv(truth))
-        job = prepare(
-            read_table(file, truth.columns[-1]),  # the labels come last
-            title="Breast cancer, with holes",
-            family="stack",
-            inference="auto",
-            seed=seed,
-            facts=facts_of(command_line(), file),
-            truth=truth,
-            jobs=checked_jobs(jobs),
-        )
+        read = read_table(file, truth.columns[-1])  # the labels come last
+        fitting = Fitting(seed=seed, jobs=checked_jobs(jobs))
+        facts = facts_of(command_line(), file)
+        job = prepare(read, "Breast cancer, with holes", fitting, facts=facts)
+        job = replace(job, truth=Truth(truth[job.X.columns], truth[job.target]))
         job, takes = within(job, None)
         introduce(job, takes)
         with spoken():

@@ -474,8 +474,17 @@ def validate(
     class_costs = {str(label): float(cost) for label, cost in (costs or {}).items()}
     focus = Focus(class_costs, None if event is None else str(event), level=level)
     columns: Any = {} if by is None else by
-    beside = {str(name): columns[name] for name in columns}
-    return validated(fitted, X, y, focus, beside, score, groups)
+    by_name = {str(name): columns[name] for name in columns}
+    return validated(fitted, X, y, focus, Beside(by_name, score, groups))
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Columns that are no features, in the order of the rows, whatever their index."""
+
+    by: Mapping[str, Any]  # Columns by whose levels figures are told apart, by name.
+    score: Any = None  # An existing score of the event.
+    groups: Any = None  # Groups of rows that belong together.
 
 
 def _some(column: Any, rows: Bool[np.ndarray, " obs"]) -> pd.Series:
@@ -489,22 +498,17 @@ def validated(
     X: object,
     y: object,
     focus: Focus,
-    by: Mapping[str, Any],
-    score: Any = None,
-    groups: Any = None,
+    beside: Beside,
     before: HeldOut | None = None,
     notes: Sequence[str] = (),
 ) -> Validation:
-    """Judge a classifier by labelled rows, compared with its held-out training rows.
-
-    Columns of ``by``, ``score`` and ``groups`` are in the order of the rows, whatever their index.
-    """
+    """Judge a classifier by labelled rows, compared with its held-out training rows."""
     check_is_fitted(fitted)
     check_consistent_length(X, y)
     if problems := tuple(problems_of_focus(focus, fitted.classes_, "the model")):
         raise ValueError(" ".join(problems))
     classes = [str(label) for label in fitted.classes_]
-    if len(classes) > 2 and (score is not None or by):
+    if len(classes) > 2 and (beside.score is not None or beside.by):
         raise ValueError(
             "score and by are about the probability of an event, which two classes have; the model "
             f"has {len(classes)} ({listing(classes, LISTED_CLASSES)}): leave score and by out."
@@ -536,10 +540,10 @@ def validated(
         "map",
         0,
         focus=focus,
-        reading=replace(PLAIN, group=None if groups is None else "groups"),
-        groups=None if groups is None else group_numbers(_some(groups, scored)),
-        by=pd.DataFrame({name: _some(column, scored) for name, column in by.items()}),
-        score=None if score is None else _some(score, scored).astype(float),
+        reading=replace(PLAIN, group=None if beside.groups is None else "groups"),
+        groups=None if beside.groups is None else group_numbers(_some(beside.groups, scored)),
+        by=pd.DataFrame({name: _some(column, scored) for name, column in beside.by.items()}),
+        score=None if beside.score is None else _some(beside.score, scored).astype(float),
     )
     return validation_of(
         np.asarray(fitted.predict_proba(X))[scored],

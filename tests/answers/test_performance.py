@@ -15,6 +15,7 @@ from statsmodels.stats.meta_analysis import combine_effects
 import bayesrbf
 from bayesrbf.answers.comparisons import RowsOf, differences, performance_by, random_effects
 from bayesrbf.answers.performance import (
+    EventForecasts,
     EventPerformance,
     calibration_curve,
     event_performance,
@@ -267,27 +268,29 @@ def test_the_interval_of_a_new_part_holds_as_often_as_it_promises() -> None:
 def test_parts_that_are_alike_have_no_spread_and_others_have() -> None:
     p, happened = rows(3000)
     parts = [RowsOf(f"part {k}", np.arange(3000) % 5 == k) for k in range(5)]
-    alike = performance_by("part", parts, "event", p, happened)
+    alike = performance_by("part", parts, EventForecasts("event", p, happened))
     assert len(alike.parts) == 5
     assert sum(one.performance.rows for one in alike.parts) == 3000
     rng = np.random.default_rng(4)
     shift = rng.normal(size=5)[np.arange(3000) % 5]
     moved = rng.random(3000) < expit(logit(p) + shift)
-    apart = performance_by("part", parts, "event", p, moved)
+    apart = performance_by("part", parts, EventForecasts("event", p, moved))
     taus = [each.spread["calibration intercept"].tau for each in (apart, alike)]
     assert taus[0] > 0.4 > 0.2 > taus[1]
-    few = performance_by("part", [RowsOf("few", np.arange(3000) < 12)], "event", p, happened)
+    few = performance_by(
+        "part", [RowsOf("few", np.arange(3000) < 12)], EventForecasts("event", p, happened)
+    )
     assert few.parts[0].few
     assert not few.spread
     ranges = [replace(part, exchangeable=False) for part in parts]
-    assert not performance_by("part", ranges, "event", p, moved).spread
+    assert not performance_by("part", ranges, EventForecasts("event", p, moved)).spread
 
 
 def test_parts_that_are_ranked_without_error_count() -> None:
     p, happened = rows(2000)
     parts = [RowsOf(str(k), np.arange(2000) % 4 == k) for k in range(4)]
     p[::4] = np.where(happened[::4], 0.9, 0.1)
-    found = performance_by("part", parts, "event", p, happened)
+    found = performance_by("part", parts, EventForecasts("event", p, happened))
     assert found.parts[0].performance.auroc.value == 1
     assert found.spread["AUROC"].parts == 4
     assert found.spread["AUROC"].mean.value > found.parts[1].performance.auroc.value

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from bayesrbf import Performance
 from bayesrbf.answers.comparisons import GivenScore, Parts, given_score
-from bayesrbf.answers.performance import EventPerformance, performance_of
+from bayesrbf.answers.performance import EventForecasts, EventPerformance, performance_of
 from bayesrbf.answers.scores import Interval, ReliabilityCurve
 from bayesrbf.app.report.costs import costs_of, decisions
 from bayesrbf.app.report.drawing import BOX, SMALL_WIDTH, WIDE_BOX, curve, legend, upright
@@ -167,22 +167,26 @@ def event_among(held_out: HeldOutRows, focus: Focus) -> Event:
     return event_of(counts, list(map(str, held_out.classes)), focus)
 
 
-def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None:
-    """The existing score compared with the model, for two classes; None without a score."""
-    if job.score is None or len(held_out.classes) > 2:
-        return None
+def forecasts_of_event(job: Job, held_out: HeldOutRows, model: str) -> EventForecasts:
+    """The model's probabilities of the event on the rows held out."""
     rows, event = held_out.scored, event_among(held_out, job.focus)
-    return given_score(
-        job.score.name,
-        job.score.to_numpy(dtype=float)[rows],
+    return EventForecasts(
+        event.name,
         held_out.probabilities[model][rows, event.column],
         held_out.labels[rows] == event.column,
-        event.name,
-        held_out.folds[rows],
         thresholds_at(event.threshold),
         None if job.subjects is None else job.subjects[rows],
         job.focus.level,
     )
+
+
+def read_score(job: Job, held_out: HeldOutRows, model: str) -> GivenScore | None:
+    """The existing score compared with the model, for two classes; None without a score."""
+    if job.score is None or len(held_out.classes) > 2:
+        return None
+    rows, score = held_out.scored, job.score.to_numpy(dtype=float)
+    forecasts = forecasts_of_event(job, held_out, model)
+    return given_score(job.score.name, score[rows], forecasts, held_out.folds[rows])
 
 
 MIN_LEAD: Final = 0.05

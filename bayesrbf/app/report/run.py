@@ -35,12 +35,11 @@ from bayesrbf import ReadTable, TableError
 from bayesrbf.app.report.collect import Report, collect, phases
 from bayesrbf.app.report.families import FAMILIES, QUICK_FOLDS, check_method
 from bayesrbf.app.report.held_out import Phase
-from bayesrbf.app.report.job import Job, Truth
+from bayesrbf.app.report.job import Job
 from bayesrbf.app.report.judgement import figures, lines, sentences
 from bayesrbf.app.report.options import (
     ALL_CORES,
     ANYTHING,
-    AS_TRAINED,
     FIGURES,
     MODEL,
     OPTIONS,
@@ -50,9 +49,8 @@ from bayesrbf.app.report.options import (
     SHORT,
     TRIPOD,
     FamilyName,
+    Fitting,
     Focus,
-    Inference,
-    Missingness,
     ReportOptions,
     options_content,
 )
@@ -265,27 +263,21 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "pymc", "arviz")
 
 def prepare(
     table: ReadTable,
-    *,
     title: str,
-    family: FamilyName,
-    inference: Inference,
-    seed: int,
-    facts: tuple[tuple[str, str], ...],
+    fitting: Fitting,
+    *,
+    facts: tuple[tuple[str, str], ...] = (),
     focus: Focus = ANYTHING,
-    truth: pd.DataFrame | None = None,
     rehearse: bool = False,
     stability: int = 0,
     judged: bool = True,
-    draws: int | None = None,
-    jobs: int = 1,
-    missingness: Missingness = AS_TRAINED,
 ) -> Job:
     """A job of a table that was read with its target; refuse an inference that cannot be run.
 
     A job that is not judged holds no row out, so the order of its rows plays no part.
     """
-    check_method(family, inference)
-    if rehearse and inference == "map":
+    check_method(fitting.model, fitting.inference)
+    if rehearse and fitting.inference == "map":
         raise ValueError(
             "--rehearse tries intervals, and --inference map makes none; leave one of the two out."
         )
@@ -295,26 +287,24 @@ def prepare(
     subjects, repeated, apart = subjects_in(
         table.frame, None if table.groups is None else table.groups.to_numpy(), "prepare"
     )
-    complete = None if truth is None else Truth(truth[table.frame.columns], truth[target])
     job = Job(
         title=title,
         target=target,
         X=table.frame,
         y=table.target.where(table.target.notna(), None).reset_index(drop=True),
         kinds=table.kinds,
-        inference=inference,
-        seed=seed,
+        inference=fitting.inference,
+        seed=fitting.seed,
         notes=table.notes,
         facts=facts,
-        truth=complete,
-        family=family,
-        missingness=missingness,
+        family=fitting.model,
+        missingness=fitting.missingness,
         focus=focus,
         rehearse=rehearse,
         stability=stability,
-        draws=draws,
-        jobs=jobs,
-        folds=_folds(table, family),
+        draws=fitting.draws,
+        jobs=fitting.jobs,
+        folds=_folds(table, fitting.model),
         reading=table.options,
         groups=None if subjects is None else subjects.numbers,
         too_good=_too_good(*apart),

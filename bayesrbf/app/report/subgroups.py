@@ -15,7 +15,7 @@ from bayesrbf.answers.comparisons import Parts, RowsOf, performance_by
 from bayesrbf.answers.scores import Interval, holm, proportion, two_sided
 from bayesrbf.app.report.held_out import HeldOutRows
 from bayesrbf.app.report.job import Job
-from bayesrbf.app.report.performance import event_among
+from bayesrbf.app.report.performance import event_among, forecasts_of_event
 from bayesrbf.app.words import between, cell, clipped, decimals_of, ends, percent, plural, with_ends
 from bayesrbf.table.kinds import Kind
 
@@ -123,21 +123,10 @@ def read_parts(
     if len(held_out.classes) > 2:
         return ()
     of_row = np.full(held_out.labels.size, np.nan)
-    rows, event = held_out.scored, event_among(held_out, job.focus)
-    of_row[known] = widths[:, event.column]
+    of_row[known] = widths[:, event_among(held_out, job.focus).column]
+    forecasts, rows = forecasts_of_event(job, held_out, model), held_out.scored
     return tuple(
-        performance_by(
-            by,
-            groups,
-            event.name,
-            held_out.probabilities[model][rows, event.column],
-            held_out.labels[rows] == event.column,
-            threshold=event.threshold,
-            subjects=None if job.subjects is None else job.subjects[rows],
-            level=job.focus.level,
-            widths=of_row[rows],
-        )
-        for by, groups in parts_asked(job, rows)
+        performance_by(by, groups, forecasts, of_row[rows]) for by, groups in parts_asked(job, rows)
     )
 
 

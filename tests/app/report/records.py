@@ -10,6 +10,7 @@ from sklearn.dummy import DummyClassifier
 
 import bayesrbf
 from bayesrbf.answers.comparisons import RowsOf, given_score, performance_by
+from bayesrbf.answers.performance import EventForecasts
 from bayesrbf.answers.scores import Counted, Interval, calibration, proportion
 from bayesrbf.app.report import performance, trust
 from bayesrbf.app.report.collect import Report
@@ -163,20 +164,15 @@ def synthetic(text: str = "x", n_classes: int = 3) -> Report:
                 text,
                 [RowsOf(text, np.arange(90) % 4 == k) for k in range(4)]
                 + [RowsOf("few", np.arange(90) < 3, exchangeable=False)],
-                text,
-                p[:, 0],
-                labels == 0,
+                EventForecasts(text, p[:, 0], labels == 0),
                 widths=np.full(90, 0.2),
             ),
         ),
         score=given_score(
             text,
             rng.normal(size=90),
-            p[:, 0],
-            labels == 0,
-            text,
+            EventForecasts(text, p[:, 0], labels == 0),
             np.arange(90) % 5,
-            (0.5,),
         )
         if n_classes == 2
         else None,

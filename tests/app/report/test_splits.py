@@ -16,7 +16,7 @@ from bayesrbf.answers.comparisons import score_as_probability
 from bayesrbf.app.report.families import FAMILIES, compare, peers
 from bayesrbf.app.report.held_out import Fitter, HeldOutRows, hold_out
 from bayesrbf.app.report.job import Job, splits_of
-from bayesrbf.app.report.options import ANYTHING
+from bayesrbf.app.report.options import ANYTHING, Fitting
 from bayesrbf.app.report.performance import event_among, read_score
 from bayesrbf.app.report.run import prepare
 from bayesrbf.app.report.subgroups import read_parts
@@ -83,15 +83,8 @@ def table(folder: object, n: int = 60, **options: str) -> ReadTable:
 
 
 def job(read: ReadTable, family: str = "median_lvq", judged: bool = True) -> Job:
-    return prepare(
-        read,
-        title="t",
-        family=family,
-        inference="map",
-        seed=0,
-        facts=(),  # type: ignore[arg-type]
-        judged=judged,
-    )
+    fitting = Fitting(family, inference="map", jobs=1)  # type: ignore[arg-type]
+    return prepare(read, "t", fitting, judged=judged)
 
 
 def test_a_patient_known_by_heart_is_worth_nothing_where_patients_are_held_out(
