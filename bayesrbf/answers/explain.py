@@ -303,6 +303,7 @@ def explain(
         **{name: (by_cell, value[:, :-1], text) for name, (value, text) in by_player.items()},
         "pattern": ((names.OBS,), pattern_messages(fit, cells), named),
         **{
+            # A pattern that is no evidence is no player: its value is 0.
             f"pattern_{name}": (by_row, np.nan_to_num(value[:, -1]), f"{name} of the pattern")
             for name, (value, _) in by_player.items()
         },

@@ -55,6 +55,7 @@ class LearningCurve:
     @property
     def sentence(self) -> str:
         """Message on the number of further rows that halve the excess, by a power law."""
+        # By chance the mean excess may be negative, which has no logarithm.
         means = np.maximum(self.excess.mean(axis=1), MIN_SCORED_PROBABILITY)
         power, level = np.polyfit(np.log(self.sizes), np.log(means), 1)
         more = self.n_obs * np.expm1(min(-np.log(2) / power, 99)) if power < 0 else np.inf

@@ -41,6 +41,7 @@ from bayesrbf.fit.updates import (
 MARGIN: Final = 1.0
 """Standard errors by which a richer update must be better."""
 MIN_ROWS: Final = 2
+"""One row cannot be held out and leave another one to learn from."""
 
 Training = tuple[object, object]
 """A training table and its labels."""

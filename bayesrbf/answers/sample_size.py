@@ -14,7 +14,7 @@ from scipy.special import expit, log_expit, logit, ndtr, ndtri, xlogy
 from bayesrbf.fit.arguments import integer
 
 MARGIN: Final = 0.05  # Of an overall risk, and most optimism of Nagelkerke's R squared.
-SHRINKAGE: Final = 0.9
+SHRINKAGE: Final = 0.9  # Least factor of the coefficients: the criterion of Riley et al.
 TYPICAL: Final = 0.15  # Share of the most R squared that is reached if nothing is known.
 WIDTH: Final = 0.2  # Of the 95 % intervals of a validation study, and half of it for C statistics.
 DEVELOP: Final = (
@@ -261,6 +261,7 @@ def _log_odds(
     c_statistic: float, event: float
 ) -> tuple[Float[np.ndarray, " node"], Float[np.ndarray, " node"], Float[np.ndarray, " node"]]:
     """Weights, and log odds of events and others whose scores are Gaussian of one variance."""
+    # A c-statistic of 1 is infinitely far; nine standard deviations hold the whole integral.
     distance, z = np.sqrt(2) * ndtri(np.clip(c_statistic, 0.5, 1 - 1e-12)), np.linspace(-9, 9, 2001)
     weights = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
     of_events = logit(event) + distance * (z + distance / 2)

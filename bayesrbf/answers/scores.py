@@ -150,6 +150,7 @@ def _equal_weight_bins(
     bins = np.minimum((middle * n_bins).astype(np.intp), n_bins - 1)
     weighted = mass > 0
     _, compact = np.unique(bins[weighted], return_inverse=True)
+    # Values without weight get the bin of the weighted value before them, or the first bin.
     position = np.clip(weighted.cumsum() - 1, 0, None)
     return compact[position][inverse]
 

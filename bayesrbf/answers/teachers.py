@@ -58,6 +58,7 @@ def trees(
         forest.set_params(oob_score=False)
         return out_of_fold(numbers_for(forest, categorical), cells, labels, seed, subjects)
     fitted = numbers_for(forest, categorical).fit(cells, labels)
+    # A row that every tree drew has no out-of-bag vote: its classes count alike.
     votes: Probabilities = np.nan_to_num(fitted[-1].oob_decision_function_, nan=1.0)
     return votes
 

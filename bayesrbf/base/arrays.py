@@ -313,6 +313,7 @@ def ranked(
     """
     order = np.argsort(-values, kind="stable")
     falling = values[order]
+    # The rounding is relative for large values and absolute for small ones.
     least = falling[:-1] - rounding * np.maximum(1.0, np.abs(falling[:-1]))
     lower = ~(falling[1:] >= least)  # so that NaN is lowest
     group = np.cumsum(np.append(False, lower)[: values.size])

@@ -217,6 +217,7 @@ def _is_single(array: np.ndarray) -> bool:
     """Whether single precision holds all doubles of an array bit by bit, and takes less."""
     if array.dtype != np.dtype("<f8") or array.nbytes <= ENTRY:
         return False
+    # Doubles beyond single precision change, which the comparison finds.
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         again = array.astype("<f4").astype("<f8")
     return bool(np.array_equal(again.view("<u8"), array.view("<u8")))

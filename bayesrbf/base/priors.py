@@ -119,6 +119,7 @@ class PowerTransforms:
         least, most = self.units.backward(np.stack([self.low, self.high]))
         lowest, highest = self.units.backward(np.stack([self.low - room, self.high + room]))
         rounding = ROUNDING * self.scale
+        # A zero that went through units and back may be slightly negative.
         lowest = np.where(least > -rounding, np.maximum(lowest, least.clip(0) / 2), lowest)
         highest = np.where(most < rounding, np.minimum(highest, most.clip(max=0) / 2), highest)
         return np.clip(real, lowest, highest)

@@ -652,6 +652,7 @@ class Estimator(BaseEstimator, ABC):
 
         ValueError where a number is none, or class probabilities do not sum to one.
         """
+        # What is wrong with the numbers of a file is an error below, and no warning.
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             self._check_arguments()

@@ -124,6 +124,7 @@ def fit_temperatures(
     # Beside the lowest point, on the side to which the objective falls, its slope is 0.
     best = values.argmin(axis=0)
     other = best - np.sign(slopes[best, members]).astype(int)
+    # At an end of the grid there is no point on the other side.
     ends = LOG_TEMPERATURES[[best, np.clip(other, 0, LOG_TEMPERATURES.size - 1)]]
     found = find_root(lambda *point: value_and_slope(*point)[1], tuple(ends), args=(members,))
     # At an end of the grid the objective may fall further.
@@ -354,6 +355,7 @@ def softmax_regression(
         found = shorter_step(objective, mode, step, objective(mode)[0], float(slope @ step))
         step_size = 0.0 if found is None else np.abs(found[0] - mode).max()
         mode = mode if found is None else found[0]
+        # Newton's steps shrink quadratically: the next one would be lost in rounding.
         if step_size < 1e-10:
             break
     return mode, np.linalg.inv(curvature)

@@ -474,6 +474,7 @@ class HeldOut:
         for _ in range(STEPS):
             mean = np.average(softmax(log_p + shift, axis=1), axis=0, weights=self.weights)
             excess = np.log(np.maximum(mean, SMALLEST)) - self.fold_log_shares
+            # Lowered alone: no held-out label can show that such a class is more probable.
             shift[absent] = np.minimum(shift - excess, 0.0)[absent]
         shift[np.setdiff1d(np.arange(shift.size), absent)] = np.nan
         return shift

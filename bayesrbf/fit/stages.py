@@ -76,6 +76,7 @@ class Calibration(Stage):
         )
         if (offsets := self.offsets) is not None:
             judged = np.isnan(offsets)
+            # 1e-9 is room for rounding.
             lowered = within(offsets[~judged], -MAX_LOG, 1e-9)
             yield bool(judged.any()) and lowered, "offsets of classes, of which one is judged"
 

@@ -567,6 +567,7 @@ class FittedTable[M: FittedModel, D]:
         rows = self.table.held_rows(positions, index)
         chain = before_updates(self.interval_chain)
         if self.model_uncertainty is not None:
+            # Held-out probabilities may be 0.
             with np.errstate(divide="ignore"):
                 source = self.model_uncertainty.held_out(np.log(p), chain.n_draws)
             stages = tuple(stage for stage in chain.stages if not isinstance(stage, Calibration))

@@ -190,6 +190,7 @@ class Update:
         sized = self.coefficients.shape == (free,) and self.covariance.shape == (free, free)
         yield sized, "an intercept a class, and a covariance"
         yield within(self.coefficients, -MAX_LOG, MAX_LOG), "coefficients within bounds"
+        # 1e-9 is room for rounding, here and below.
         yield within(self.log_shares, -MAX_LOG, 1e-9), "log shares of classes"
         shares = self.shares.size == self.log_shares.size and simplex(self.shares)
         yield shares and bool((self.shares > 0).all()), "positive class shares"

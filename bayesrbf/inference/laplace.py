@@ -44,6 +44,7 @@ def bootstrap_weights(
     """
     if not weights.size:  # No fold of a stack could hold a row out.
         return weights
+    # Rows that are parts of a subject share one draw, below, which is of a whole subject.
     counts = np.ones(weights.size) if subjects is None else np.maximum(subjects.counts, 1.0)
     # Gamma variables divided by their sum are Dirichlet.
     drawn = rng.gamma(counts) / counts

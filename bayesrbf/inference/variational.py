@@ -296,6 +296,7 @@ def fit_gaussian(
 
     The draws have the linear response's covariance, or else the independent Gaussian's own.
     """
+    # Given its fixed draws the objective has no noise: the gradient can end the search.
     options = {"maxiter": max_iter, "maxcor": 20, "ftol": 1e-14, "gtol": _LEVEL / 10}
     result = minimize(objective, _start(objective), jac=True, method="L-BFGS-B", options=options)
     eta = np.asarray(result.x, dtype=np.float64)

@@ -268,6 +268,7 @@ def level_tails(
     log_p = levels[np.arange(cell.size), cell]
     # Levels that are equally probable but for rounding must all count, whichever was observed.
     at_most = np.where(levels <= log_p[:, None] + ROUNDING_OF_LEVEL_PROBABILITIES, levels, -np.inf)
+    # Sums of all levels exceed 1 by rounding.
     return np.minimum(logsumexp(at_most, axis=1), 0.0), levels.argmax(axis=1)
 
 
@@ -429,6 +430,7 @@ def masked_cells(rest: Observations, rows: Observations, law: CellLaw) -> Judged
     for features in law.together:
         # Bonferroni: log p of a cell is the smallest of its reals plus the log of their number.
         least = log_tail[:, features].min(axis=1, keepdims=True) + np.log(len(features))
+        # Bonferroni's bound may exceed 1.
         log_tail[:, features] = np.minimum(least, 0.0)
     return JudgedCells(log_tail, expected, lower, upper, log_tails, best)
 

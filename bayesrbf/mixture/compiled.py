@@ -221,7 +221,7 @@ def unpack_counts(counts: np.ndarray, members: np.ndarray, by_level: np.ndarray)
 WIDTHS: Final = (8, 16, 32, 64, 128)
 """Rows of a tile: multiples of a vector register, few enough for the first cache."""
 
-TILE_OVERHEAD: Final = 16
+TILE_OVERHEAD: Final = 16  # Positions that take as long as the start of a tile.
 TILES_AT_ONCE: Final = 64
 """Tiles that are filled together, so that their rows are read from memory once."""
 WIDEST_WITH_HOLES: Final = 64
@@ -405,7 +405,7 @@ def balanced_chunks(tiles: Tiles, specification: MixtureSpecification) -> np.nda
 
 CHUNK_WORK: Final = 2_000_000.0  # Multiply-adds from which handing work to another thread pays.
 
-MAX_CHUNKS: Final = 8
+MAX_CHUNKS: Final = 8  # A constant, not the number of cores: sums are equal on any machine.
 
 
 class Holes(NamedTuple):

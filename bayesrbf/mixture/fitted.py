@@ -127,6 +127,7 @@ class FittedMixture(FittedModel):
     def standardise(self, rows: Observations) -> Observations:
         """Transformed rows in standard units, clipped to ``FARTHEST`` scales."""
         rows = self.mapped(rows)
+        # Cells that overflow in standard units are infinite, and clipped.
         with np.errstate(over="ignore"):
             real = self.hyperparameters.units.forward(rows.real)
         return replace(rows, real=np.clip(real, -FARTHEST, FARTHEST))
@@ -327,7 +328,7 @@ ColumnTransforms = Literal["power"] | None
 
 STEPS = {"blend": 60}
 """Iterations by objective: a blend that is followed further overfits."""
-DEFAULT_STEPS = 200
+DEFAULT_STEPS = 200  # Of all other objectives.
 ROWS_PER_COMPONENT = 8
 """Rows of a class that a component needs: a class with fewer gets fewer components."""
 

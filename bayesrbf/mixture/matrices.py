@@ -233,6 +233,7 @@ def _factor(covariances: np.ndarray) -> np.ndarray:
 def _floored(covariances: np.ndarray) -> np.ndarray:
     """Covariances with their small eigenvalues raised to the floor."""
     values, vectors = np.linalg.eigh(covariances)
+    # The floor is relative: a covariance may be in any unit.
     values = np.maximum(values, SMALLEST_EIGENVALUE * values[:, -1:])
     return (vectors * values[:, None, :]) @ vectors.swapaxes(1, 2)
 

@@ -236,6 +236,7 @@ def _real_column(
 ) -> _RealColumn:
     """Integration points ``mu_k + sigma_k z`` of every component, z from ``steps``."""
     points = means[:, None] + np.sqrt(variances)[:, None] * steps
+    # A component may have no weight in a row.
     with np.errstate(divide="ignore"):
         log_joint = np.log(weights) + _log_normal(points[..., None], means, variances)
     return _RealColumn(weights, means, variances, points, log_joint)

@@ -316,6 +316,7 @@ def _climb(
 ) -> tuple[MixtureParameters, list[float], Status]:
     """Last point, objective at the start and after every iteration, and end status of L-BFGS."""
     origin = np.zeros(relative.dimension)
+    # A start may lie where the objective overflows: the search then ends at once.
     with np.errstate(all="ignore"):
         first, _ = log_posterior.value_and_gradient(relative.theta(origin), jacobian=False)
     trace = [first]

@@ -65,6 +65,7 @@ class HalfRankTransforms:
     def forward(self, real: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
         """Half the clipped standardised cell plus half its normal score."""
         standard = self.units.forward(real)
+        # One far cell must not stretch the linear half of its column.
         result = 0.5 * np.clip(standard, -FARTHEST, FARTHEST)
         for column, (knots, scores) in enumerate(self.columns):
             result[:, column] += 0.5 * np.interp(standard[:, column], knots, scores)

@@ -505,6 +505,7 @@ def _in_one_name(kind: Kind) -> Kind:
 
 MISSING: Final = -1
 UNKNOWN: Final = -2
+"""Codes of a missing cell, and of a level that training did not have."""
 
 
 def level_codes(column: np.ndarray, levels: tuple[object, ...]) -> np.ndarray:

@@ -404,6 +404,7 @@ class Ordered(Kind):
 
     @override
     def decode(self, reals: Reals) -> Numbers:
+        # Numbers of a density may lie beyond the first and the last level.
         return np.clip(np.round(reals[:, 0]), 0, len(self.levels) - 1)
 
     def __laws__(self) -> Requirements:

@@ -465,6 +465,7 @@ def _moments(
     """Weight, mean, spread and largest absolute value of each column; 0 without a cell."""
     used = ~np.isnan(columns) & (weights > 0)
     mass = np.where(used, weights, 0.0)
+    # Weights may be so large that their sum overflows, or all be 0.
     share = mass / mass.max(axis=1, initial=1e-300, keepdims=True)
     share /= np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
     values, any_used = np.where(used, columns, 0.0), used.any(axis=1)
@@ -858,6 +859,7 @@ class _Columns:
             alike = np.maximum.reduce(
                 [frequency, column.near / n_rows, repeats / first.size + 0 * frequency]
             )
+            # A level that every row has would have infinite odds.
             odds = alike / np.maximum(1 - alike, 1 / n_rows)
             np.maximum(expected, self.differing_in(index) * odds, out=expected)
         # A row without a cell equals others by lack of data.
@@ -886,6 +888,7 @@ def _on_grid(column: np.ndarray) -> tuple[float, Float[np.ndarray, " obs"]]:
         return 0.0, near
     for step in 10.0 ** np.arange(3, -12, -1):
         steps = values / step
+        # Decimals such as 0.1 are no binary fractions, so steps are whole but for rounding.
         if np.abs(steps - np.round(steps)).max() <= 1e-6:
             ends = np.array([-STEPS - 0.5, -0.5, 0.5, STEPS + 0.5])[:, None] * step + column
             positions = np.searchsorted(ordered, ends)

@@ -36,7 +36,7 @@ PENALTIES: Final = 10.0 ** np.arange(-4, 2.1, 0.5)
 """Values of scikit-learn's C, the strongest penalty first."""
 WORSE_IN_A_ROW: Final = 2
 """Penalties that are worse than the best one before them, after which weaker ones are not tried."""
-TREES: Final = 300
+TREES: Final = 300  # Of the forest that every fold compares with.
 RIVALS_IN_WORDS: Final = (
     "Logistic regression has a ridge penalty, of "
     f"{PENALTIES.size} from C = {exact(PENALTIES[0])} to {exact(PENALTIES[-1])} the one of least "

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bayesrbf.app.report.held_out import HeldOutRows
 
 
-MIN_DRAWS: Final = 10
+MIN_DRAWS: Final = 10  # Fewer, of every chain, describe no posterior; the file is larger then.
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """First characters that make a spreadsheet evaluate a cell."""

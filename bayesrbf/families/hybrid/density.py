@@ -382,6 +382,7 @@ def stacking_shares(
     """
     shares = np.full(len(log_density), 1 / len(log_density))
     for _ in range(DENSITY_STEPS):
+        # A share that vanished stays 0: its logarithm is -inf.
         with np.errstate(divide="ignore"):
             # In logs: densities of one row can be hundreds of nats apart.
             responsibilities = softmax(np.log(shares)[:, None] + log_density, axis=0)

@@ -13,6 +13,7 @@ from bayesrbf.base.compiled import entry_point, exponential, inlined, logarithm
 
 CENTRE: Final = 3.75
 DEGREE: Final = 20
+"""Constant c and number of powers of the series of erfcx, for an error of 4e-15."""
 
 
 def _terms() -> tuple[float, ...]:

@@ -221,6 +221,7 @@ class FittedKernelNetwork(FittedModel):
         """Rate of every column over the largest of its kind, reals then categorical."""
         kernel = self._kernel
         by_kind = (kernel.real_rates, kernel.category_rates)
+        # There may be no column of a kind, or only rates of 0.
         return np.concatenate([rates / rates.max(initial=1e-300) for rates in by_kind])
 
     def features(self, rows: Observations) -> Float[np.ndarray, "obs basis"]:

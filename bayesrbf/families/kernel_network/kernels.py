@@ -87,6 +87,7 @@ def cell_moments(
         mean[holes], variance[holes], levels = conditional_cells(rows, parameters, specification)
         # The empty first part is for tables without categorical columns.
         probabilities[holes] = np.concatenate([probabilities[holes][:, :0], *levels], axis=1)
+    # Means given the observed cells can lie beyond the cells, which are clipped so.
     return CellMoments(np.clip(mean, -FARTHEST, FARTHEST), variance, probabilities, unknown)
 
 

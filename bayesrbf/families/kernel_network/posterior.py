@@ -252,6 +252,7 @@ def fit_by_evidence(
         fit = fit_output(target, tol=tol, max_iter=max_iter, start=start)
         start, used = fit.theta, precision
         weights, _ = output_layer(fit.theta, target.variables[0].shape[1])
+        # All weights may be 0; the precision is clipped then.
         length = max(float(np.square(weights).sum()), np.finfo(float).tiny)
         precision = float(np.clip(target.effective_weights(fit.theta) / length, *PRECISIONS))
         if abs(np.log(precision / used)) < NEAR:

@@ -237,6 +237,7 @@ def rate_log_posteriors(
     ``cells`` are the rows as the kernel sees them, of two or more classes.
     """
     shares = class_shares(rows.labels, rows.weights, n_classes)
+    # A row of equal subjects leaves out one of them; a row of less than one, all of itself.
     left_out = rows.weights / np.maximum(rows.subject_counts, 1.0)
     for draw in range(search.subsamples):
         # Seeded by its number, a sub-sample is the same however many there are.

@@ -189,6 +189,7 @@ class Gower:
     ) -> Float[np.ndarray, "row reference"]:
         """Dissimilarities of rows to ``reference``, summed column by column."""
         total = np.zeros((rows.n_obs, reference.n_obs))
+        # Cells at both ends of the doubles are infinitely apart, and clipped to 1 below.
         with np.errstate(over="ignore"):
             for x, y, span, hole in zip(
                 rows.real.T, reference.real.T, self.ranges, self.real_holes, strict=True
@@ -240,6 +241,7 @@ def _spread(column: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
     values, mass = column[seen][order], weights[seen][order]
     if values.size == 0 or values[0] == values[-1]:
         return 1.0, 0.0
+    # The range of cells at both ends of the doubles is mended below.
     with np.errstate(over="ignore"):
         span = float(values[-1] - values[0])
     if not np.isfinite(span):  # the range overflows

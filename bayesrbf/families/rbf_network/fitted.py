@@ -177,6 +177,7 @@ class NumberResponses:
         """Responses of training rows in standard units, with their likelihood."""
         values = self.observed(rows)
         standard = self.units.forward(modelled(values, self.kind)[:, None])[:, 0]
+        # A hidden response has no likelihood, so its unit does not count.
         return Numbers(standard, np.nan_to_num(self.log_units(values)))
 
     def observed(self, rows: Observations) -> Float[np.ndarray, " obs"]:

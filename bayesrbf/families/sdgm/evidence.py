@@ -114,6 +114,7 @@ class Whitened:
         for v, inverse in zip(self.directions, inverses, strict=True):
             known = np.eye(v.shape[1]) - inverse
             by_component.append(((v @ known) * v).sum(axis=1))
+        # Rounding takes numbers of determined weights out of [0, 1].
         return np.clip(np.concatenate([np.zeros(0), *by_component]), 0.0, 1.0)
 
     def covariance(
@@ -683,6 +684,7 @@ def log_volume(determined: Float[np.ndarray, " weight"], alpha_max: float) -> fl
     -1.97
     """
     reach = max(float(np.log(alpha_max / MIN_PRECISION)), 1.0)
+    # A weight that no row determines is as wide as its prior, by the minimum below.
     log_widths = 0.5 * np.log(4 * np.pi / np.maximum(determined, 1e-9))
     # A posterior as wide as the prior takes all of it, and not more.
     return float(np.minimum(log_widths - np.log(reach), 0.0).sum())

@@ -125,6 +125,7 @@ def completion_error(labels: Labels, expectation: LabelExpectation) -> float:
     sizes = labels.sizes
     relative = expectation.completion_probabilities * np.repeat(sizes, sizes)
     squares = np.add.reduceat((relative - 1) ** 2, labels.starts)
+    # A row with a single completion is complete, and has no error.
     variances = np.where(sizes > 1, squares / (np.maximum(sizes - 1, 1) * sizes), 0.0)
     return float(np.sqrt(labels.weights**2 @ variances))
 
@@ -330,6 +331,7 @@ def standard_points(
     points: Float[np.ndarray, "point coordinate"], units: Standardisation
 ) -> Float[np.ndarray, "point coordinate"]:
     """Points in standard units, clipped to ``FARTHEST`` from the centre."""
+    # Cells that overflow in standard units are infinite, and clipped.
     with np.errstate(over="ignore"):
         return np.clip(units.forward(points), -FARTHEST, FARTHEST)
 

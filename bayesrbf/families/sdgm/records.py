@@ -219,6 +219,7 @@ class SDGMParameters:
         """R with ``R R'`` the covariance: axes from the longest on, none opposed to the weights."""
         variances, axes = np.linalg.eigh(self.covariance)
         axes = axes * np.where(self.coefficients @ axes < 0, -1.0, 1.0)
+        # Rounding makes eigenvalues of 0 slightly negative.
         return (axes * np.sqrt(np.maximum(variances, 0)))[:, ::-1]
 
     def reordered(self, order: Order) -> SDGMParameters:

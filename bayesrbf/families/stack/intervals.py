@@ -455,6 +455,7 @@ class ErrorOfRows:
 
         NaN of a row without a cell, whose error is 0.
         """
+        # Rows without a cell have variances of 0.
         with np.errstate(divide="ignore", invalid="ignore"):
             information = np.maximum(1 / self.variance - 1 / self.prior_variance, 0.0)
             labels: np.ndarray = information / (p * (1 - p))

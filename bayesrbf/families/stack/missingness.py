@@ -324,6 +324,7 @@ def message_on_columns(rows: Observations, columns: Columns, classes: Sequence[o
     counts = of_class.sum(axis=0)
     shares, whole = missing.T @ of_class / counts, missing.T @ rows.weights / counts.sum()
     between = (shares - whole[:, None]) ** 2 @ counts
+    # A column that is missing in every row, or in none, tells no classes apart.
     apart = between / np.maximum(whole * (1 - whole), np.finfo(float).tiny)
     messages = []
     for index in np.argsort(-apart, kind="stable")[:NAMED]:

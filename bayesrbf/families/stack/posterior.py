@@ -396,6 +396,7 @@ class StackLogPosterior(LogPosterior):
     ) -> Float[np.ndarray, " point"]:
         """Log densities with Jacobian, without the gradients, which take as long again."""
         densities = np.empty(len(thetas))
+        # Points of a proposal may lie anywhere; a density that overflows is NaN or -inf.
         with np.errstate(all="ignore"):
             for i, theta in enumerate(thetas):
                 values = self.constrained(theta)

@@ -301,6 +301,7 @@ def grow_boosting(rows: TreeRows, *, n_steps: int, seed: int) -> Boosting:
     # Boosting counts rows, not their weights, where it bounds leaves.
     copies = np.maximum(np.round(rows.used), 1).astype(np.intp)
     row_index = np.repeat(np.arange(copies.size), copies)
+    # Larger tables support finer trees; the square root lets leaves grow in rows, too.
     leaves = np.clip(np.sqrt(copies.sum()) / ROOT_OF_A_LEAF, MIN_LEAVES, MAX_LEAVES)
     model = HistGradientBoostingClassifier(
         max_iter=n_steps, max_leaf_nodes=int(leaves), random_state=seed, **BOOSTING
