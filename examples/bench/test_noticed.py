@@ -30,6 +30,8 @@ READ: Final = (
     "sonar",
     "soybean",
 )
+TOLD: Final = "soybean"
+"""Some of its classes are told by one column, or by its missing cells, and two notes say so."""
 CHECKED: Final = (
     "iris",
     "wine",
@@ -50,6 +52,13 @@ def load(folder: Path, name: str) -> pd.DataFrame:
     return found[[column for column in found if not column.startswith("extra_")]]
 
 
+def alarms(name: str, table: pd.DataFrame, folder: Path) -> list[str]:
+    """Sentences of reading a table, but for those that are true of it."""
+    return [
+        note for note in heard(table, str(folder)) if name != TOLD or "tells a class" not in note
+    ]
+
+
 def test_planted_troubles(data_folder: Path, tmp_path: Path) -> None:
     tables = {name: load(data_folder, name) for name in READ}
     rows: list[Row] = []
@@ -58,7 +67,7 @@ def test_planted_troubles(data_folder: Path, tmp_path: Path) -> None:
         for name, table in tables.items():
             if "column" in trouble and len(reals(table)) < 3:
                 continue
-            told = heard(planted.plant(table, np.random.default_rng(0)), str(tmp_path))
+            told = alarms(name, planted.plant(table, np.random.default_rng(0)), tmp_path)
             own = [sentence for sentence in told if planted.said in sentence]
             dressed = [s for s in told if "'planted' sets thousands apart" in s]
             noticed, tried = noticed + bool(own), tried + 1
@@ -68,7 +77,7 @@ def test_planted_troubles(data_folder: Path, tmp_path: Path) -> None:
         rows.append(
             {"trouble": trouble, "planted": tried, "noticed": noticed, "other sentences": others}
         )
-    said = sum(len(heard(table, str(tmp_path))) for table in tables.values())
+    said = sum(len(alarms(name, table, tmp_path)) for name, table in tables.items())
     rows.append({"trouble": "as they are", "planted": 0, "noticed": 0, "other sentences": said})
     show("noticed/reading", rows)
     assert said == 0
