@@ -110,7 +110,7 @@ def level_probabilities(density: Any, task: Task, code: Array) -> Array:
     found = conditional_cells(rows, mixture.parameters, mixture.specification).probabilities
     result = np.zeros((len(code), int(task.levels.max(initial=1))))
     columns = density.columns_
-    names = [columns.names[position] for position in columns.categorical_positions]
+    names = [columns.names[position] for position in columns.code_of]
     cells = zip(names, columns.levels, found[: len(names)], strict=True)  # point masses come after
     for name, levels, probabilities in cells:
         mine = np.flatnonzero(code[:, 1] == int(name[1:]))
