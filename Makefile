@@ -23,7 +23,7 @@ help:
 	@echo "make hooks   the checks of lint before every commit"
 	@echo "make docs    the documentation: docs/_build/html/index.html"
 	@echo "make pictures  the pictures of the README, of the demo's report and page: docs/*.png"
-	@echo "make bench   the figures of docs/measured/, in less than two hours"
+	@echo "make bench   the figures of docs/measured/, in two to three hours"
 	@echo "make env     the environment of test and lint: .venv/"
 
 demo: .venv/.with-report
