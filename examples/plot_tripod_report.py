@@ -31,7 +31,7 @@ name, event = (
 table = load_table(name)
 rng = np.random.default_rng(0)
 rows = rng.permutation(len(table.X))[:2_000]
-here, elsewhere = rows[:400], rows[400:]
+here, elsewhere = rows[:250], rows[250:]
 share = (table.y[here] == event).mean()
 print(f"{share:.0%} of {here.size} rows are {event!r}; {table.X.shape[1]} columns")
 
@@ -47,7 +47,7 @@ print(bayesrbf.plan_sample_size(share, table.X.shape[1], c_statistic=0.75))
 # %%
 # The report fits the table, holds its rows out, and writes a page, the model and ``tripod.md``.
 # Refits to bootstrap samples say how stable its probabilities are, and those to drawn tables
-# whether more rows would help. 200 refits are usual. Here are 5, because they take most of the
+# whether more rows would help. 200 refits are usual. Here are 3, because they take most of the
 # time.
 #
 # .. code-block:: console
@@ -58,7 +58,7 @@ folder = tempfile.TemporaryDirectory()
 file, out = Path(folder.name) / "table.csv", Path(folder.name) / "report"
 table.X.iloc[here].assign(outcome=table.y[here]).to_csv(file, index=False)
 command = [sys.executable, "-m", "bayesrbf", "report", file, "--target", "outcome", "--out", out]
-command += ["--event", event, "--threshold", "0.3", "--tripod", "--stability", "5", "--json"]
+command += ["--event", event, "--threshold", "0.3", "--tripod", "--stability", "3", "--json"]
 command += ["--intended-use", "Talks about aims of care", "--population", "Adults, day 3"]
 told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 print(told["verdict"], told["evidence"], told["learning_curve"]["sentence"], sep="\n")
