@@ -158,7 +158,7 @@ def refined(method: str, how: dict[str, Any], family: Fit, X: Any, y: np.ndarray
 
 def regression(X: Any, y: np.ndarray, seed: int) -> Any:
     numbers = np.unique(y, return_inverse=True)[1] + np.random.default_rng(seed).normal(size=len(y))
-    return fit(bayesrbf.RBFNetworkRegressor, X, numbers, seed, n_components=2)
+    return fit(bayesrbf.RBFNetworkRegressor, X, numbers, seed, n_components=2, n_init=1)
 
 
 FAMILIES: dict[str, Fit] = {
@@ -173,12 +173,17 @@ FAMILIES: dict[str, Fit] = {
         calibrate=False,
     ),
     "more components than rows": partial(
-        fit, bayesrbf.HybridMixtureClassifier, n_components=50, covariance_type="tied", n_init=1
+        fit,
+        bayesrbf.HybridMixtureClassifier,
+        n_components=50,
+        covariance_type="tied",
+        n_init=1,
+        cv=2,
     ),
     "kernel network": partial(fit, bayesrbf.KernelNetworkClassifier),
-    "RBF network": partial(fit, bayesrbf.RBFNetworkClassifier, n_components=2),
+    "RBF network": partial(fit, bayesrbf.RBFNetworkClassifier, n_components=2, n_init=1, cv=2),
     "RBF regression": regression,
-    "sparse discriminative mixture": partial(fit, bayesrbf.SDGMClassifier),
+    "sparse discriminative mixture": partial(fit, bayesrbf.SDGMClassifier, n_init=1, cv=2),
     "exemplars": partial(fit, bayesrbf.MedianLVQClassifier),
     "stack": partial(fit, bayesrbf.StackedClassifier, cv=2),
 }

@@ -73,7 +73,7 @@ def population(n: int, shares: tuple[float, ...], seed: int) -> tuple[np.ndarray
 def fitted(name: str) -> Any:
     """A family with draws."""
     X, y = population(90, (0.3, 0.3, 0.4), 0)
-    return FAMILIES[name]().fit(X, y).refine(METHOD.get(name, "laplace"))
+    return FAMILIES[name]().fit(X, y).refine(METHOD.get(name, "laplace"), draws=200)
 
 
 def local(n: int = 80) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Interrupt every family's fit and refine at 60 points each; a program, see test_in_one_step.
+"""Interrupt every family's fit and refine at 40 points each; a program, see test_in_one_step.
 
 It runs in a process of its own, where nothing checks the shapes of every call: four times as quick.
 """
@@ -22,7 +22,7 @@ from sklearn.base import clone
 
 import bayesrbf
 
-POINTS = 60
+POINTS = 40
 PACKAGE = str(Path(bayesrbf.__file__).parent)
 
 QUICK: dict[str, Any] = {"n_init": 1, "random_state": 0}
@@ -30,13 +30,13 @@ JOINT: dict[str, Any] = {**QUICK, "max_iter": 2}
 FAMILIES: dict[str, Any] = {
     "mixture": bayesrbf.HybridMixtureClassifier(**QUICK, calibrate=True, cv=2),
     "blend": bayesrbf.HybridMixtureClassifier(
-        **QUICK, objective=bayesrbf.Blend(max_iter=2), shared_covariance=True
+        **QUICK, objective=bayesrbf.Blend(max_iter=2), shared_covariance=True, cv=2
     ),
     "density": bayesrbf.MixtureDensity(2, **QUICK),
-    "rbf": bayesrbf.RBFNetworkClassifier(1, **JOINT),
+    "rbf": bayesrbf.RBFNetworkClassifier(1, **JOINT, cv=2),
     "regressor": bayesrbf.RBFNetworkRegressor(1, **JOINT, calibrate=False),
     "kernel": bayesrbf.KernelNetworkClassifier(random_state=0, n_basis=4),
-    "sdgm": bayesrbf.SDGMClassifier(**JOINT, companion_components=1),
+    "sdgm": bayesrbf.SDGMClassifier(**JOINT, companion_components=1, cv=2),
     "median_lvq": bayesrbf.MedianLVQClassifier(**JOINT, sigma=1.0),
     "stack": bayesrbf.StackedClassifier(("normal",), cv=2, random_state=0),
 }

@@ -27,7 +27,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
     "mixture": lambda: HybridMixtureClassifier(random_state=0),
     "informative": lambda: HybridMixtureClassifier(missingness="informative", random_state=0),
     "kernel network": lambda: KernelNetworkClassifier(random_state=0),
-    "RBF network": lambda: RBFNetworkClassifier(2, random_state=0),
+    "RBF network": lambda: RBFNetworkClassifier(2, n_init=1, random_state=0),
     "sparse mixture": lambda: SDGMClassifier(1, n_init=1, random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
     "stack": lambda: StackedClassifier(random_state=0),

@@ -17,7 +17,7 @@ MODELS = {
     "mixture": lambda: bayesrbf.HybridMixtureClassifier(1, calibrate=False, random_state=0),
     "kernel network": lambda: bayesrbf.KernelNetworkClassifier(calibrate=False, random_state=0),
     "exemplars": lambda: bayesrbf.MedianLVQClassifier(metric="gower", random_state=0),
-    "sdgm": lambda: bayesrbf.SDGMClassifier(calibrate=False, random_state=0),
+    "sdgm": lambda: bayesrbf.SDGMClassifier(n_init=1, calibrate=False, random_state=0),
 }
 
 

@@ -27,7 +27,7 @@ FAMILIES: dict[str, Callable[[], Any]] = {
         2, covariance_type="full", objective="likelihood", calibrate=False, random_state=0
     ),
     "kernel network": lambda: KernelNetworkClassifier(random_state=0),
-    "RBF network": lambda: RBFNetworkClassifier(2, random_state=0),
+    "RBF network": lambda: RBFNetworkClassifier(2, n_init=1, random_state=0),
     "sparse mixture": lambda: SDGMClassifier(1, n_init=1, random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
     "stack": lambda: StackedClassifier(random_state=0),

@@ -26,7 +26,7 @@ from tests.cases import first_quick, some_quick
 FAMILIES: dict[str, Callable[[], Any]] = {
     "mixture": lambda: HybridMixtureClassifier(1, random_state=0),
     "kernel network": lambda: KernelNetworkClassifier(random_state=0),
-    "RBF network": lambda: RBFNetworkClassifier(2, random_state=0),
+    "RBF network": lambda: RBFNetworkClassifier(2, n_init=1, random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
     "stack": lambda: StackedClassifier(random_state=0),
 }

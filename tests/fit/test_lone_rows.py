@@ -22,8 +22,8 @@ from tests.cases import some_quick
 FAMILIES: dict[str, Callable[[], Any]] = {
     "mixture": lambda: HybridMixtureClassifier(random_state=0),
     "kernel network": lambda: KernelNetworkClassifier(random_state=0),
-    "RBF network": lambda: RBFNetworkClassifier(2, random_state=0),
-    "sparse mixture": lambda: SDGMClassifier(random_state=0),
+    "RBF network": lambda: RBFNetworkClassifier(2, n_init=1, random_state=0),
+    "sparse mixture": lambda: SDGMClassifier(n_init=1, random_state=0),
     "exemplars": lambda: MedianLVQClassifier(random_state=0),
     "stack": lambda: StackedClassifier(random_state=0),
 }

@@ -31,20 +31,21 @@ OTHERS = [
     StackedClassifier(
         ["laplace", "normal"], cv=2
     ),  # each further member costs a fit per fold and check
-    RBFNetworkRegressor(3, n_init=1),
+    RBFNetworkRegressor(2, n_init=1),
 ]
 # What other checks ask of a classifier is of the base of all: checks of its arguments, rows and
 # answers alone. So with options that change what a class takes or how it asks for rows.
+# Two folds calibrate as five do.
 OF_ONE_BASE = [
     KernelNetworkClassifier(),
-    HybridMixtureClassifier(),
+    HybridMixtureClassifier(cv=2),
     # On one table of the checks, 20 rows in four classes, log precisions never rest to .001.
-    SDGMClassifier(1, n_init=1, tol=0.05),
+    SDGMClassifier(1, n_init=1, tol=0.05, cv=2),
     MedianLVQClassifier(n_init=1),
-    RBFNetworkClassifier(),
+    RBFNetworkClassifier(n_init=1, cv=2),
 ]
 OPTIONS = [
-    HybridMixtureClassifier(objective=Hinge(max_iter=20), shared_covariance=True, n_init=1),
+    HybridMixtureClassifier(objective=Hinge(max_iter=20), shared_covariance=True, n_init=1, cv=2),
     KernelNetworkClassifier("gaussian", rates="leave-one-out", missingness="informative"),
     MedianLVQClassifier(metric="precomputed", sigma=1.0),
     # scikit-learn compares decision_function and predict_proba on rows that are no square matrix:

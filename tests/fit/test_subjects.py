@@ -21,9 +21,9 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "stack": lambda: bayesrbf.StackedClassifier(random_state=0),
     "mixture": lambda: bayesrbf.HybridMixtureClassifier(random_state=0),
     "kernel network": lambda: bayesrbf.KernelNetworkClassifier(random_state=0),
-    "RBF network": lambda: bayesrbf.RBFNetworkClassifier(3, random_state=0),
+    "RBF network": lambda: bayesrbf.RBFNetworkClassifier(3, n_init=1, random_state=0),
     "exemplars": lambda: bayesrbf.MedianLVQClassifier(calibrate=True, random_state=0),
-    "sparse mixture": lambda: bayesrbf.SDGMClassifier(1, calibrate=True, random_state=0),
+    "sparse mixture": lambda: bayesrbf.SDGMClassifier(1, n_init=1, calibrate=True, random_state=0),
 }
 SLOW = ("stack", "RBF network", "sparse mixture")
 SLOW_MARKS = {name: [pytest.mark.slow] * (name in SLOW) for name in CLASSIFIERS}

@@ -6,7 +6,7 @@ import dataclasses
 import re
 import subprocess
 import sys
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -31,11 +31,13 @@ from tests.house import ROOT
 pytestmark = pytest.mark.slow
 
 KINDS = {"size": "real", "weight": "real", "colour": "categorical"}
+FEWER: Final = 40
+"""Rows where a test fits many models, or those of a slow family."""
 
 
-def job(inference: Inference = "laplace", **changes: Any) -> Job:
+def job(inference: Inference = "laplace", n_obs: int = 70, **changes: Any) -> Job:
     """A job on the small table."""
-    table = mixed_table()
+    table = mixed_table(n_obs)
     fields = {
         "title": "small",
         "target": "outcome",
@@ -71,9 +73,9 @@ def test_scores_are_of_all_labelled_rows(outcome: Outcome) -> None:
 
 
 def test_refits_are_those_of_the_recipe_on_samples_and_on_drawn_tables() -> None:
-    groups = np.arange(len(mixed_table())) // 3
+    groups = np.arange(FEWER) // 3
     together = {"groups": groups, "reading": TableOptions(group="ward")}
-    own = job(stability=2, focus=Focus({"yes": 3.0}), **together)
+    own = job(n_obs=FEWER, stability=2, focus=Focus({"yes": 3.0}), **together)
     report = collect(own).report
     assert report.refits.stability is not None
     (event,) = report.refits.stability.events
@@ -178,14 +180,20 @@ FAMILIES: dict[FamilyName, str] = {
 @pytest.fixture(scope="module", params=FAMILIES)
 def of_family(request: pytest.FixtureRequest) -> tuple[str, Outcome]:
     """The small table by each of the other families."""
-    return request.param, collect(job("auto", family=request.param, draws=40))
+    family = request.param
+    return family, collect(job("auto", rows_of(family), family=family, draws=40))
+
+
+def rows_of(family: FamilyName) -> int:
+    """Fewer rows for the families that fit longest."""
+    return FEWER if family in {"rbf", "sdgm"} else 70
 
 
 def test_every_family_gives_a_page(of_family: tuple[FamilyName, Outcome]) -> None:
     family, found = of_family
     report = found.report
     assert type(found.model).__name__ == report.described.estimator == FAMILIES[family]
-    assert report.performance.confusion.sum() == int(job().y.notna().sum())
+    assert report.performance.confusion.sum() == int(job(n_obs=rows_of(family)).y.notna().sum())
     assert report.scores[0].log_loss[0] < report.scores[1].log_loss[0]
     assert report.imputations.n_checked > 0
     assert report.column_effects.contributions[0].most > 0
@@ -207,8 +215,9 @@ def test_columns_are_shown_by_their_labelled_cells(
     family, found = of_family
     report = found.report
     for column in report.learned.by_class:
-        labelled = job().X[column.name][job().y.notna()].count()
-        assert sum(own.cells for own in column.classes) == labelled
+        own = job(n_obs=rows_of(family))
+        labelled = own.X[column.name][own.y.notna()].count()
+        assert sum(of_class.cells for of_class in column.classes) == labelled
     assert bool(report.learned.means) == (family in {"mixture", "rbf"})
     if family == "stack":
         assert report.oddities.cells[0].row == "5"
@@ -281,11 +290,11 @@ PAGES = """
 from bayesrbf.app.report.collect import collect
 from bayesrbf.app.report.render import render
 from bayesrbf.app.report.run import sharing
-from tests.app.report.test_collect import job
+from tests.app.report.test_collect import FEWER, job
 pages = []
 for jobs in (1, 2):
     with sharing(jobs):
-        pages.append(render(collect(job("auto", draws=20)).report))
+        pages.append(render(collect(job("auto", FEWER, draws=20)).report))
 assert pages[0] == pages[1]
 """
 """In a process of its own: functions whose types are checked cannot be sent to others."""
