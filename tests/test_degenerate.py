@@ -39,12 +39,9 @@ def test_another_array_of_the_same_numbers_has_the_same_answer(kind: str) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
-def test_tables_have_a_right_answer_or_a_named_error(method: str) -> None:
-    """Families take every second table in turn, and methods that draw from a posterior every tenth.
-
-    ``python -m tests.degenerate`` takes all tables with all methods.
-    """
-    counts, through = counted(grid(1, [method], 2 if method in FAMILIES else 10))
+def test_every_table_has_a_right_answer_or_a_named_error(method: str) -> None:
+    """A method that draws from the posterior of such a fit takes a fifth of the tables."""
+    counts, through = counted(grid(1, [method], 1 if method in FAMILIES else 5))
     assert through == []
     assert counts[RIGHT] > counts[NAMED]
 
