@@ -57,14 +57,14 @@ def both(name: str) -> tuple[dict[str, float], dict[str, float]]:
 def line(work: str, now: dict[str, float], before: dict[str, float], key: str = "seconds") -> Row:
     """A line of the table; cells are empty where nothing was measured."""
     over = next((name for name in now if name.startswith("over")), "")
-    return {
+    found: Row = {
         "work": work,
         "CPU seconds": now.get(key, np.nan),
-        "before": before.get(key, np.nan),
         "over the rival": now.get(over, np.nan),
-        "the same before": before.get(over, np.nan),
-        "MB": now.get("MB", np.nan),
     }
+    if BEFORE:
+        found |= {"before": before.get(key, np.nan), "over it before": before.get(over, np.nan)}
+    return found | {"MB": now.get("MB", np.nan)}
 
 
 BOUNDS: Final = {

@@ -31,9 +31,9 @@ from tests.app.serve.server import Server
 from tests.measured import ROOT
 
 ROWS, REALS, CATEGORIES = 300, 18, 12
-RATE: Final = 20
+RATE: Final = 10
 """Requests a second."""
-LOAD, TURNS, MANY = 600, 15, 2_000
+LOAD, TURNS, MANY = 300, 15, 2_000
 """Requests under load, repetitions of others, and requests over which memory is watched."""
 FLAT: Final = 10.0
 """MiB by which memory that is flat may grow."""
