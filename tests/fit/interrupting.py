@@ -1,4 +1,4 @@
-"""Interrupt every family's fit and refine at 40 points each; a program, see test_in_one_step.
+"""Interrupt every family's fit and refine at 60 points each; a program, see test_in_one_step.
 
 It runs in a process of its own, where nothing checks the shapes of every call: four times as quick.
 """
@@ -22,7 +22,7 @@ from sklearn.base import clone
 
 import bayesrbf
 
-POINTS = 40
+POINTS = 60
 PACKAGE = str(Path(bayesrbf.__file__).parent)
 
 QUICK: dict[str, Any] = {"n_init": 1, "random_state": 0}

@@ -139,7 +139,7 @@ def killed_at(point: int, client: Client, patched: pytest.MonkeyPatch) -> list[i
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")  # Dask leaves sockets of the dead.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("point", [0, 3, 9])
+@pytest.mark.parametrize("point", [0, 1, 3, 6, 9])
 def test_a_killed_worker_ends_in_the_right_answer_or_a_named_error_within_a_minute(
     point: int, alone: HybridMixtureClassifier, mortal: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,7 +50,7 @@ def test_exact_methods_of_other_families_are_calibrated(family, method):
 
 @pytest.mark.usefixtures("unchecked")
 def test_classes_occur_as_often_as_is_said():
-    said, happened = map(np.array, zip(*outcomes(1000, 0), strict=True))
+    said, happened = map(np.array, zip(*outcomes(1500, 0), strict=True))
     assert reliability(said, happened).worst < BOUND < reliability(said**1.4, happened).worst
 
 
